@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <plimsoll/join.hpp>
 #include <plimsoll/views.hpp>
 
 #include "plugins/topology/nrt_object.hpp"
@@ -24,6 +25,8 @@ std::string amount_text(std::string_view resource, int64_t amount) {
 }
 
 namespace {
+
+constexpr int64_t kGiB = int64_t{1} << 30;
 
 std::string text_without_report() {
   return std::string(message_of(Verdict::kNoReport)) +
@@ -107,39 +110,86 @@ std::string text_of_shortage(const plimsoll_pod& object, const kubelet::PodDeman
   return text;
 }
 
-// How many zones each resource needs at least, if that differs: "cpu needs 3 zones and memory 2".
-// Then no zones are the best for all of them. Empty: it does not differ.
-std::string text_of_unequal_zones(const plimsoll_pod& object, const kubelet::PodDemand& pod,
-                                  const kubelet::NodeModel& model, uint32_t container) {
-  const bool one = container < pod.containers.size();
-  const kubelet::ContainerDemand* only = one ? &pod.containers[container] : nullptr;
-  std::string text;
-  uint32_t least = UINT32_MAX;
-  uint32_t most = 0;
+// What a pod needs of a resource that the node aligns, and the fewest zones that can have it.
+struct ZonesFor {
+  uint32_t resource;
+  const kubelet::Totals* totals;
+  int64_t need;
+  uint32_t zones;
+};
+
+std::vector<ZonesFor> zones_for(const kubelet::PodDemand& pod, const kubelet::NodeModel& model,
+                                uint32_t container) {
+  const kubelet::ContainerDemand* one =
+      container < pod.containers.size() ? &pod.containers[container] : nullptr;
+  std::vector<ZonesFor> all;
   const auto add = [&](uint32_t resource, const kubelet::Totals& totals, int64_t need) {
     if (need <= 0 || totals.count == 0) return;
-    const uint32_t zones = totals.fewest(need, totals.count);
-    least = std::min(least, zones);
-    most = std::max(most, zones);
-    text += text.empty() ? "" : ", ";
-    text += std::string(resource_name(object, resource)) + " needs " + std::to_string(zones) +
-            (zones == 1 ? " zone" : " zones");
+    all.push_back({resource, &totals, need, totals.fewest(need, totals.count)});
   };
   if (model.cpu_static && pod.guaranteed) {
-    add(kubelet::kCpuResource, model.cpu, one ? only->whole_cpus() : pod.totals.cpus);
+    add(kubelet::kCpuResource, model.cpu, one != nullptr ? one->whole_cpus() : pod.totals.cpus);
   }
-  const kubelet::Needs& memory = one ? only->memory : pod.totals.memory;
+  const kubelet::Needs& memory = one != nullptr ? one->memory : pod.totals.memory;
   for (const kubelet::Need& need :
        model.memory_static&& pod.guaranteed ? memory : kubelet::Needs()) {
     const uint32_t row = model.memory_row(need.resource);
     if (row != kubelet::kNoResourceRow) add(need.resource, model.memory_by_type[row], need.amount);
   }
-  for (const kubelet::Need& need : one ? only->devices : pod.totals.devices) {
+  for (const kubelet::Need& need : one != nullptr ? one->devices : pod.totals.devices) {
     const uint32_t row = model.device_row(need.resource);
     if (row != kubelet::kNoResourceRow)
       add(need.resource, model.device_facts[row].totals, need.amount);
   }
-  return least < most ? text : std::string();
+  return all;
+}
+
+// How many zones each resource needs at least, if that differs: "cpu needs 3 zones and memory 2".
+// Then no zones are the best for all of them. Empty: it does not differ.
+std::string text_of_unequal_zones(const plimsoll_pod& object, const std::vector<ZonesFor>& all) {
+  if (std::ranges::adjacent_find(all, std::ranges::not_equal_to(), &ZonesFor::zones) == all.end())
+    return {};
+  return sdk::join(all, ", ", [&](const ZonesFor& one) {
+    return std::string(resource_name(object, one.resource)) + " needs " +
+           std::to_string(one.zones) + (one.zones == 1 ? " zone" : " zones");
+  });
+}
+
+// From how much CPU and memory on each resource needs as many zones as the others, if the node
+// takes the pod then: "cpu from 97 and memory from 1003Gi".
+std::string text_of_what_fits(const plimsoll_pod& object, const kubelet::PodDemand& pod,
+                              const kubelet::NodeModel& model, kubelet::NodeState state,
+                              uint32_t container, const std::vector<ZonesFor>& all) {
+  if (pod.pod_level || all.empty()) return {};
+  const uint32_t most = std::ranges::max(all, {}, &ZonesFor::zones).zones;
+  kubelet::PodDemand larger = pod;
+  kubelet::ContainerDemand& raised = container < larger.containers.size()
+                                         ? larger.containers[container]
+                                         : larger.containers.back();
+  std::vector<std::string> from;
+  for (const ZonesFor& one : all) {
+    if (one.zones == most) continue;
+    const bool cpu = one.resource == kubelet::kCpuResource;
+    const int64_t unit = cpu ? 1 : kGiB;
+    const int64_t least = (one.totals->largest[most - 2] / unit + 1) * unit;
+    const int64_t more = least - one.need;
+    const auto memory = std::ranges::find(raised.memory, one.resource, &kubelet::Need::resource);
+    if (cpu) {
+      raised.cpu_milli += more * 1000;
+      raised.cpu_limit_milli += more * 1000;
+    } else if (memory != raised.memory.end()) {
+      memory->amount += more;
+      if (one.resource == PLIMSOLL_RESOURCE_MEMORY) raised.memory_limit += more;
+    } else {
+      return {};  // nobody wants more devices than that
+    }
+    const std::string_view name = resource_name(object, one.resource);
+    from.push_back(std::string(name) + " from " + amount_text(name, cpu ? least * 1000 : least));
+  }
+  larger.prepare();
+  kubelet::Scratch scratch;
+  if (from.empty() || !kubelet::admit(model, state, larger, scratch).admitted()) return {};
+  return sdk::join(from, " and ");
 }
 
 }  // namespace
@@ -196,14 +246,19 @@ std::string explain_judgement(const plimsoll_pod& object, const kubelet::PodDema
         std::to_string(refusal.have);
   } else if (refusal.fault == kubelet::Fault::kNotInt64) {
     text += "a kubelet that pins memory refuses a request that is no whole number of bytes";
-  } else if (short_of != Judgement::kNoResource) {
-    text += text_of_shortage(object, pod, model, state,
-                             by_container ? refusal.container : kubelet::kWholePod, short_of);
   } else {
-    const std::string unequal = text_of_unequal_zones(
-        object, pod, model, by_container ? refusal.container : kubelet::kWholePod);
-    text += unequal.empty() ? "no zones have everything that is asked for at once"
-                            : unequal + ": the policy wants zones that are the fewest for each";
+    const uint32_t container = by_container ? refusal.container : kubelet::kWholePod;
+    const std::vector<ZonesFor> zones = zones_for(pod, model, container);
+    std::string unequal = text_of_unequal_zones(object, zones);
+    if (!unequal.empty()) unequal += ": the policy wants zones that are the fewest for each";
+    const std::string fits = text_of_what_fits(object, pod, model, *likely.state, container, zones);
+    if (!fits.empty()) {
+      text += unequal + "; what would fit: " + fits;
+    } else if (short_of != Judgement::kNoResource) {
+      text += text_of_shortage(object, pod, model, state, container, short_of);
+    } else {
+      text += unequal.empty() ? "no zones have everything that is asked for at once" : unequal;
+    }
   }
   return text + "; " + text_of_age(*view, now_ms) + ")";
 }

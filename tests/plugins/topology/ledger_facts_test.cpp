@@ -1,5 +1,6 @@
 // The ledger on a node that reports all facts: who holds which CPUs and devices.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -779,7 +780,7 @@ TEST_F(LedgerFacts, AnInitContainerHasItsZoneAlsoIfLaterOnesReuseAllOfIt) {
 }
 
 // All is free, and all that the pod wants is there. But its CPUs need two zones at least, and its
-// memory one: no zones are the fewest for both.
+// memory one: no zones are the fewest for both. With more memory they are.
 TEST_F(LedgerFacts, AnExplanationNamesTheNumbersOfZonesThatDiffer) {
   manage_memory(2);
   model_.managers.policy = Policy::kRestricted;
@@ -794,7 +795,32 @@ TEST_F(LedgerFacts, AnExplanationNamesTheNumbersOfZonesThatDiffer) {
   const std::string text =
       explain_judgement(*pod, *inquiry.demand, ledger_.ask().likely_state(kSlot),
                         ledger_.ask().node(kSlot), judgement.verdict, now_);
-  EXPECT_NE(text.find("cpu needs 2 zones, memory needs 1 zone"), std::string::npos) << text;
+  EXPECT_NE(text.find("cpu needs 2 zones, memory needs 1 zone: the policy wants zones that are the "
+                      "fewest for each; what would fit: memory from 17Gi; report"),
+            std::string::npos)
+      << text;
+}
+
+// No zone has 8 CPUs free, and 4 GPUs are in two zones: CPUs for two zones are there.
+TEST_F(LedgerFacts, AnExplanationSaysWhatWouldFit) {
+  model_.managers.policy = Policy::kRestricted;
+  for (const char* name : {"a", "b"}) {
+    admit(spec(name, 1));
+    assigned(spec(name, 1));
+  }
+  report({"a", "b"});
+  const auto told = [&](int cpus) {
+    const PodRef pod = scene_.pod(spec("asks", cpus, 4));
+    Inquiry inquiry(*pod);
+    const Verdict verdict = ledger_.ask().judge(kSlot, inquiry).verdict;
+    return explain_judgement(*pod, *inquiry.demand, ledger_.ask().likely_state(kSlot),
+                             ledger_.ask().node(kSlot), verdict, now_);
+  };
+  EXPECT_THAT(
+      told(8),
+      testing::HasSubstr("cpu needs 1 zone, example.com/gpu needs 2 zones: the policy wants zones "
+                         "that are the fewest for each; what would fit: cpu from 9; report"));
+  EXPECT_THAT(told(9), testing::StartsWith("fits"));
 }
 
 TEST_F(LedgerFacts, PodsWhoseAnnotationIsWrongAreTold) {
