@@ -203,7 +203,8 @@ class Framework {
   [[nodiscard]] Status normalize(PluginIndex plugin, const CycleContext& cycle,
                                  const plimsoll_pod& pod, NodeRows rows,
                                  std::span<int64_t> scores) const;
-  [[nodiscard]] Status check_range(PluginIndex plugin, std::span<const int64_t> scores) const;
+  [[nodiscard]] Status check_range(PluginIndex plugin, NodeRows rows,
+                                   std::span<const int64_t> scores) const;
   [[nodiscard]] static Status passed(const BindTarget& target);
   void next_pre_bind(std::shared_ptr<BindRun> run);
   void pre_bind_ended(const std::shared_ptr<BindRun>& run, PluginIndex plugin, int32_t code,

@@ -69,16 +69,19 @@ Status Framework::normalize(PluginIndex index, const CycleContext& cycle, const 
       "running Normalize on Score plugins: plugin " + in_quotes(run.name()) + " failed with");
 }
 
-Status Framework::check_range(PluginIndex index, std::span<const int64_t> scores) const {
+Status Framework::check_range(PluginIndex index, NodeRows rows,
+                              std::span<const int64_t> scores) const {
   static_assert(kMinScore == 0);
   if (all_within(scores.data(), scores.size(), kMaxScore)) return {};
-  for (int64_t score : scores) {
+  for (size_t i = 0; i < scores.size(); ++i) {
+    const int64_t score = scores[i];
     if (score >= kMinScore && score <= kMaxScore) continue;
     return named(error_status("applying score defaultWeights on Score plugins: plugin " +
                               in_quotes(plugins_[index]->name()) + " returns an invalid score " +
-                              std::to_string(score) + ", it should in the range of [" +
-                              std::to_string(kMinScore) + ", " + std::to_string(kMaxScore) +
-                              "] after normalizing"),
+                              std::to_string(score) + " for node " +
+                              std::string(view(rows[i]->node->meta.name)) +
+                              ", it should in the range of [" + std::to_string(kMinScore) + ", " +
+                              std::to_string(kMaxScore) + "] after normalizing"),
                  index);
   }
   return {};
@@ -88,7 +91,7 @@ Status Framework::run_normalize(PluginIndex index, const CycleContext& cycle,
                                 const plimsoll_pod& pod, NodeRows rows,
                                 std::span<int64_t> scores) const {
   Status status = normalize(index, cycle, pod, rows, scores);
-  return status.ok() ? check_range(index, scores) : status;
+  return status.ok() ? check_range(index, rows, scores) : status;
 }
 
 // All plugins score, then all normalize, then all are checked and weighted: whose error a pod gets
@@ -130,7 +133,7 @@ Status Framework::run_score(const CycleContext& cycle, const plimsoll_pod& pod, 
   }
   if (within && !parts) return {};
   return each([&](const Slot& slot, std::vector<int64_t>& scores) {
-    if (Status checked = check_range(slot.plugin, scores); !checked.ok()) return checked;
+    if (Status checked = check_range(slot.plugin, feasible, scores); !checked.ok()) return checked;
     if (!parts) return Status();
     for (int64_t& score : scores) score *= slot.weight;
     out.parts.push_back({slot.plugin, scores});

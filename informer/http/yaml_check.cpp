@@ -59,7 +59,9 @@ Result<void> check_yaml(const std::string& text) {
     while (parser.HandleNextDocument(check)) {
     }
   } catch (const YAML::Exception& error) {
-    return fail(ErrorCode::kInvalid, error.what());
+    if (error.mark.is_null()) return fail(ErrorCode::kInvalid, error.msg);
+    return fail(ErrorCode::kInvalid, "line " + std::to_string(error.mark.line + 1) + ": " +
+                                         yaml_fault(text, error.mark.line, error.msg));
   }
   return {};
 }

@@ -350,6 +350,12 @@ TEST_F(Kubeconfig, TextThatIsNotUtf8IsAnError) {
   EXPECT_THAT(loaded.error().message, HasSubstr("line 2 is not valid UTF-8"));
 }
 
+TEST_F(Kubeconfig, ATabIsCalledByItsName) {
+  const auto loaded = load(write("config", "clusters:\n\t- name: k\n"));
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message, HasSubstr("line 2: a tab: YAML wants blanks"));
+}
+
 // What makes a YAML parser run in circles, or hand out a graph that does.
 TEST_F(Kubeconfig, TextThatNeverEndsIsAnError) {
   for (const char* text :

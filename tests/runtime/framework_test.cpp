@@ -562,7 +562,7 @@ TEST_F(FrameworkTest, ScoreOutOfRangeNamesThePlugin) {
   const Status status = framework.run_score(*cycle, pod(), rows(), table);
   EXPECT_EQ(status.error,
             "applying score defaultWeights on Score plugins: plugin \"B\" returns an invalid score "
-            "-1, it should in the range of [0, 100] after normalizing");
+            "-1 for node n3, it should in the range of [0, 100] after normalizing");
   b().normalize = answers(PLIMSOLL_ERROR, "no maximum");
   EXPECT_EQ(framework.run_score(*cycle, pod(), rows(), table).error,
             "running Normalize on Score plugins: plugin \"B\" failed with: no maximum");

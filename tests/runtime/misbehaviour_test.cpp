@@ -130,7 +130,7 @@ TEST_F(MisbehaviourTest, ScoreOutOfRangeOfALoadedModule) {
   EXPECT_EQ(status.plugin, "ScoreOutOfRange");
   EXPECT_EQ(status.error,
             "applying score defaultWeights on Score plugins: plugin \"ScoreOutOfRange\" returns an "
-            "invalid score 101, it should in the range of [0, 100] after normalizing");
+            "invalid score 101 for node n1, it should in the range of [0, 100] after normalizing");
 }
 
 template <uint8_t kRowCode, uint32_t kReason, int32_t kReturn>

@@ -111,26 +111,26 @@ TEST_F(ScoreTableTest, Score) {
       {"a score above 100",
        {scores(101)},
        "",
-       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score 101, "
-       "it should in the range of [0, 100] after normalizing",
+       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score 101 "
+       "for node n1, it should in the range of [0, 100] after normalizing",
        {}},
       {"a score below 0",
        {scores(-1)},
        "",
-       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score -1, "
-       "it should in the range of [0, 100] after normalizing",
+       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score -1 "
+       "for node n1, it should in the range of [0, 100] after normalizing",
        {}},
       {"normalized to above 100",
        {normalizes(5, 101)},
        "",
-       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score 101, "
-       "it should in the range of [0, 100] after normalizing",
+       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score 101 "
+       "for node n1, it should in the range of [0, 100] after normalizing",
        {}},
       {"normalized to below 0",
        {normalizes(5, -1)},
        "",
-       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score -1, "
-       "it should in the range of [0, 100] after normalizing",
+       "applying score defaultWeights on Score plugins: plugin \"A\" returns an invalid score -1 "
+       "for node n1, it should in the range of [0, 100] after normalizing",
        {}},
       {"any raw score, if it is normalized", {normalizes(-1'000'000, 7)}, "", "", {7}},
       {"a weight", {scores(1, 3)}, "", "", {3}},

@@ -134,6 +134,9 @@ TEST(MachineDescription, AFileThatIsTooLargeIsNotRead) {
 TEST(MachineDescription, NamesEveryProblemWithItsField) {
   EXPECT_EQ(error_of(json::object()), "no error");
   EXPECT_THAT(error_of({{"gpus", 4}}), HasSubstr("gpus: unknown field; there are hwlocXml"));
+  EXPECT_THAT(
+      error_of({{"hwlocSynthetc", "pack:2"}, {"hwlocSynthetic", nullptr}}),
+      HasSubstr("hwlocSynthetc: unknown field, did you mean \"hwlocSynthetic\"?; name the"));
   EXPECT_THAT(error_of({{"kubelet", {{"cpuPolicy", "static"}}}}),
               HasSubstr("kubelet.cpuPolicy: unknown field"));
   EXPECT_THAT(error_of({{"hwlocXml", "a.xml"}}), HasSubstr("either \"hwlocXml\""));

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <plimsoll/join.hpp>
+#include <plimsoll/nearest.hpp>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -38,7 +39,9 @@ class Reader {
       const bool is_known = std::any_of(known.begin(), known.end(),
                                         [&, &key = name](const char* k) { return key == k; });
       if (is_known) continue;
-      problem(where + name, "unknown field; there are " + sdk::join(known));
+      const std::string near = sdk::nearest(name, known);
+      problem(where + name, "unknown field" + (near.empty() ? "; there are " + sdk::join(known)
+                                                            : ", did you mean \"" + near + "\"?"));
     }
   }
 
@@ -267,14 +270,16 @@ Result<node::Machine> read_machine(const std::string& text,
     return fail(ErrorCode::kInvalid, "must be a JSON object with hwlocXml or hwlocSynthetic");
   }
   node::Machine machine;
-  auto hardware = hardware_of(description, folder);
-  if (!hardware) return fail(hardware.error());
-  machine.hardware = std::move(*hardware);
-
   std::vector<std::string> problems;
   Reader reader(machine, problems);
   reader.check_fields(description, "",
                       {"hwlocXml", "hwlocSynthetic", "memory", "hugepages", "devices", "kubelet"});
+  auto hardware = hardware_of(description, folder);
+  if (!hardware) {
+    problems.push_back(hardware.error().message);
+    return fail(ErrorCode::kInvalid, sdk::join(problems, "; "));
+  }
+  machine.hardware = std::move(*hardware);
   reader.memory(description);
   reader.devices(description);
   const json kubelet = description.value("kubelet", json::object());
