@@ -91,12 +91,13 @@ json devices_of(const json& node) {
   return devices;
 }
 
-std::string used_text(const json& device) {
-  return sdk::join(device.at("total").items(), ", ", [&device](const auto& item) {
+// `largest`: of each resource, the most that a device has. So a column has one unit.
+std::string used_text(const json& device, const std::map<std::string, int64_t>& largest) {
+  return sdk::join(device.at("total").items(), ", ", [&](const auto& item) {
     const int64_t total = item.value().template get<int64_t>();
     const auto free = device.at("free").find(item.key());
     const int64_t left = free == device.at("free").end() ? 0 : free->template get<int64_t>();
-    const int unit = unit_for(item.key(), total);
+    const int unit = unit_for(item.key(), largest.at(item.key()));
     return item.key() + " " + readable_amount(item.key(), total - left, unit) + "/" +
            readable_amount(item.key(), total, unit);
   });
@@ -113,12 +114,22 @@ std::vector<std::string> by_number(const json& minors) {
 }
 
 std::string device_table(const json& nodes, size_t most) {
+  std::map<std::string, int64_t> largest;
+  for (const json& node : nodes) {
+    for (const json& minors : node.at("devices")) {
+      for (const json& device : minors) {
+        for (const auto& [resource, total] : device.at("total").items())
+          largest[resource] = std::max(largest[resource], total.get<int64_t>());
+      }
+    }
+  }
   Table table({"NODE", "DEVICE", "MINOR", "USED", "STATE"});
   for (size_t i = 0; i < std::min(nodes.size(), most); ++i) {
     for (const auto& [type, minors] : nodes[i].at("devices").items()) {
       for (const std::string& minor : by_number(minors)) {
         const json& device = minors.at(minor);
-        table.add({nodes[i].at("node"), type, minor, used_text(device), device.at("state")});
+        table.add(
+            {nodes[i].at("node"), type, minor, used_text(device, largest), device.at("state")});
       }
     }
   }

@@ -57,6 +57,7 @@ ordered_json queue_json(const ExplainedQueuePlace& queue) {
   ordered_json out{{"place", queue.place},
                    {"podsThere", queue.pods_there},
                    {"attempts", queue.attempts},
+                   {"secondsWaiting", seconds(queue.waiting_ms)},
                    {"secondsQueued", seconds(queue.queued_for_ms)},
                    {"backoffSecondsLeft", seconds(queue.backoff_left_ms)},
                    {"rejectedBy", ordered_json::array()}};

@@ -145,8 +145,10 @@ class ExplainText {
     const auto known = places.find(place);
     out_ << "State: " << (known == places.end() ? place : known->second) << " ("
          << count(queue["podsThere"].get<size_t>(), "pod") << " there)\n"
-         << "  " << count(queue["attempts"].get<size_t>(), "attempt") << "; in the queue for "
-         << duration(queue["secondsQueued"].get<double>());
+         << "  created " << duration(queue["secondsWaiting"].get<double>()) << " ago; "
+         << count(queue["attempts"].get<size_t>(), "attempt");
+    if (queue["attempts"] != 0)
+      out_ << ", the last one " << duration(queue["secondsQueued"].get<double>()) << " ago";
     const double backoff = queue["backoffSecondsLeft"];
     if (backoff > 0) out_ << "; backoff " << duration(backoff) << " more";
     out_ << "\n";

@@ -1,6 +1,7 @@
 #include "cli/ask/node_use.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -129,6 +130,21 @@ std::string node_use_text(const std::vector<NodeUse>& nodes, size_t most, const 
     }
   }
   if (table.empty()) return {};
+  if (nodes.size() > 1) {
+    AmountUses total;
+    const auto add = [](int64_t& sum, int64_t amount) {
+      if (__builtin_add_overflow(sum, amount, &sum)) sum = std::numeric_limits<int64_t>::max();
+    };
+    for (const NodeUse& node : nodes) {
+      for (const auto& [name, use] : node.all) {
+        add(total[name].used, use.used);
+        add(total[name].allocatable, use.allocatable);
+      }
+    }
+    std::vector<std::string> row{"all " + std::to_string(nodes.size()), ""};
+    for (const std::string& name : columns) row.push_back(cell(total, name, units[name]));
+    table.add(std::move(row));
+  }
   std::string text = "\nUsed of what there is:\n" + table.text();
   if (nodes.size() > most) {
     text += "and " + std::to_string(nodes.size() - most) + " more nodes (" + flag + " all)\n";

@@ -62,6 +62,7 @@ ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& queued) {
   ExplainedQueuePlace result;
   result.place = place_name(queued);
   result.attempts = queued.attempts;
+  result.waiting_ms = std::max<int64_t>(0, state_.now_ms() - queued.pod->meta.creation_ms);
   result.queued_for_ms = state_.now_ms() - queued.queued_ms;
   QueuedPod copy = queued;
   result.backoff_left_ms =

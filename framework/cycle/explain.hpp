@@ -47,7 +47,8 @@ struct ExplainedQueuePlace {
   std::string place;
   size_t pods_there = 0;
   uint32_t attempts = 0;
-  int64_t queued_for_ms = 0;    // since it last entered the queue
+  int64_t waiting_ms = 0;       // since it was created
+  int64_t queued_for_ms = 0;    // since it last entered the queue: since its last attempt, if any
   int64_t backoff_left_ms = 0;  // before it may be tried again, whatever happens
   std::vector<ExplainedRejector> rejectors;
 };

@@ -62,7 +62,7 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
     entry.pod = queued.pod;
     entry.place = known.place;
     entry.attempts = known.attempts;
-    entry.waiting_ms = std::max<int64_t>(0, state_.now_ms() - queued.pod->meta.creation_ms);
+    entry.waiting_ms = known.waiting_ms;
     entry.queued_for_ms = known.queued_for_ms;
     entry.backoff_left_ms = known.backoff_left_ms;
     for (const auto* plugins : {&queued.rejectors, &queued.pending}) {

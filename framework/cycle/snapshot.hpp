@@ -31,7 +31,7 @@ struct StateSnapshot {
     std::string place;  // as in ExplainedQueuePlace
     uint32_t attempts = 0;
     int64_t waiting_ms = 0;     // since it was created
-    int64_t queued_for_ms = 0;  // since it last entered the queue: since its last attempt, if any
+    int64_t queued_for_ms = 0;  // as in ExplainedQueuePlace
     int64_t backoff_left_ms = 0;
     std::vector<std::string> rejected_by;  // plugins, those that gate or wait included
   };

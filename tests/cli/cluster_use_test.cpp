@@ -18,6 +18,7 @@ namespace plimsoll::cli {
 namespace {
 
 using nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr size_t kAll = std::numeric_limits<size_t>::max();
@@ -39,6 +40,33 @@ TEST(ExplainText, NobodysTextMakesALineOfItsOwn) {
   EXPECT_EQ(explain_text(said.dump(), kAll),
             "Pod ns/a (scheduler topo, priority 0, uid u)\n"
             "State: bound to n\\nState: forged \\u001b[2J\n");
+}
+
+// Who waits for long counts from the pod's creation, and who has just changed the cluster from the
+// last try.
+TEST(ExplainText, SaysSinceWhenAPodWaits) {
+  json said{{"pod",
+             {{"namespace", "ns"},
+              {"name", "a"},
+              {"schedulerName", "topo"},
+              {"priority", 0},
+              {"uid", "u"},
+              {"terminating", false}}},
+            {"profile", "topo"},
+            {"standby", false},
+            {"state", "queued"},
+            {"queue",
+             {{"place", "unschedulable"},
+              {"podsThere", 1},
+              {"attempts", 3},
+              {"secondsWaiting", 1000},
+              {"secondsQueued", 2},
+              {"backoffSecondsLeft", 0},
+              {"rejectedBy", json::array()}}}};
+  EXPECT_THAT(explain_text(said.dump(), kAll),
+              HasSubstr("\n  created 16 min ago; 3 attempts, the last one 2 s ago\n"));
+  said["queue"]["attempts"] = 0;
+  EXPECT_THAT(explain_text(said.dump(), kAll), HasSubstr("\n  created 16 min ago; 0 attempts\n"));
 }
 
 class ClusterUse : public ::testing::Test {
@@ -74,15 +102,17 @@ TEST_F(ClusterUse, ShowsNodesZonesAndDevices) {
   EXPECT_EQ(nodes[0]["devices"]["gpu"]["2"]["free"]["gpu-core"], 70);
   EXPECT_TRUE(nodes[1]["zones"].empty());
   const std::string text = use_text(use, kAll);
-  EXPECT_THAT(text, HasSubstr("NODE  ZONE    cpu    memory\n"
-                              "a             1.5/8  0Gi/16Gi\n"
-                              "      node-0  1.5/4  -\n"
-                              "      node-1  0/4    -\n"
-                              "b             1.5/8  0Gi/16Gi\n"));
+  EXPECT_THAT(text, HasSubstr("NODE   ZONE    cpu    memory\n"
+                              "a              1.5/8  0Gi/16Gi\n"
+                              "       node-0  1.5/4  -\n"
+                              "       node-1  0/4    -\n"
+                              "b              1.5/8  0Gi/16Gi\n"
+                              "all 2          3/16   0Gi/32Gi\n"));
   EXPECT_THAT(text, HasSubstr("NODE  DEVICE  MINOR  USED              STATE\n"
                               "a     gpu     2      gpu-core 30/100   healthy\n"
                               "a     gpu     10     gpu-core 100/100  unhealthy\n"));
-  EXPECT_THAT(use_text(use, 1), HasSubstr("and 1 more nodes (--limit all)"));
+  EXPECT_THAT(use_text(use, 1), AllOf(HasSubstr("\nall 2          3/16"),
+                                      HasSubstr("and 1 more nodes (--limit all)")));
 }
 
 // An amount that is no whole number of Gi stands in Gi too.
@@ -94,9 +124,10 @@ TEST_F(ClusterUse, AColumnHasOneUnit) {
   state.nodes[0].requested = {250, 87 * gi + gi / 2 + 1};
   state.nodes[1].allocatable = {8000, 16 * gi + 4096};
   state.nodes[1].requested = {0, 500 << 20};
-  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("cpu     memory\n"
-                                                         "a           0/8     0.4Gi/16Gi\n"
-                                                         "b           0.25/8  87.5Gi/256Gi\n"));
+  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("cpu      memory\n"
+                                                         "a            0/8      0.4Gi/16Gi\n"
+                                                         "b            0.25/8   87.5Gi/256Gi\n"
+                                                         "all 2        0.25/16  87.9Gi/272Gi\n"));
 }
 
 // Four cards, of which shares are given of two, one is not well, and one is free.
@@ -137,10 +168,26 @@ TEST_F(ClusterUse, AWholeCardIsOneOfWhichNoShareIsGiven) {
               HasSubstr("a     gpu     1      koordinator.sh/gpu-memory 8Gi/16Gi   healthy\n"));
 }
 
+TEST_F(ClusterUse, DevicesHaveOneUnitToo) {
+  StateSnapshot state = snapshot();
+  const auto card = [](int64_t bytes) {
+    return json{{"present", true},
+                {"healthy", true},
+                {"total", {{"koordinator.sh/gpu-memory", bytes}}},
+                {"used", json::object()},
+                {"free", {{"koordinator.sh/gpu-memory", bytes / 2}}}};
+  };
+  const json minors{{"0", card(int64_t{16} << 30)}, {"1", card(512 << 20)}};
+  state.plugins["NodeDevice"] =
+      json{{"nodes", {{"a", {{"devices", {{"gpu", {{"minors", minors}}}}}}}}}}.dump();
+  EXPECT_THAT(use_text(use_json(state), kAll),
+              AllOf(HasSubstr("gpu-memory 8Gi/16Gi "), HasSubstr("gpu-memory 0.2Gi/0.5Gi ")));
+}
+
 TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
   StateSnapshot state = snapshot();
   state.plugins = {{"NodeDevice", "no JSON"}, {"NodeResourceTopologyMatch", "[]"}};
-  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("a           1.5/8  0Gi/16Gi\n"));
+  EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("a            1.5/8  0Gi/16Gi\n"));
   state.nodes.clear();
   state.standby = true;
   EXPECT_EQ(use_text(use_json(state), kAll),
