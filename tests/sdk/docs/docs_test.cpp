@@ -182,11 +182,16 @@ TEST(DocsReference, NamesAllThatTheHeadersOffer) {
   std::set<std::string> words;
   for (const auto& word : all_in(text, "\\b([A-Za-z_0-9]+)\\b")) words.insert(word[1]);
   int names = 0;
-  for (const auto& entry : fs::directory_iterator(kHeaders)) {
-    if (entry.is_directory() || entry.path().filename().string().starts_with("fake")) continue;
-    for (const std::string& name : offered(entry.path())) {
+  // What a fake host is made of is not for the author.
+  const std::set<fs::path> inner = {"cycle.hpp", "metrics.hpp", "names.hpp", "storage.hpp"};
+  for (const auto& entry : fs::recursive_directory_iterator(kHeaders)) {
+    const fs::path& header = entry.path();
+    const bool fake = header.parent_path().filename() == "fake";
+    if (entry.is_directory() || header.parent_path().filename() == "detail") continue;
+    if (fake && inner.contains(header.filename())) continue;
+    for (const std::string& name : offered(header)) {
       ++names;
-      EXPECT_TRUE(words.contains(name)) << entry.path().filename() << " has " << name;
+      EXPECT_TRUE(words.contains(name)) << header << " has " << name;
     }
   }
   EXPECT_GE(names, 400);
