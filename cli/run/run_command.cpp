@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "cli/line/failure.hpp"
+#include "cli/line/running_calls.hpp"
 #include "cli/line/signals.hpp"
 #include "cli/run/commands.hpp"
 #include "cli/run/observability.hpp"
@@ -132,12 +133,16 @@ struct RunEnd {
 
 // Returns when a signal ends it (false), or a changed profile file is to be taken into use.
 bool serve(Signals& signals, FileWatch& watch, const std::function<bool()>& usable,
-           Inspection& inspection) {
+           Session& session) {
+  HangReminder hang(kLoopHangsAfter);
   while (true) {
     const int signal = signals.next(kProfileLook);
+    if (hang.due(session.scheduler().busy_for())) {
+      if (const auto problem = session.loop_problem()) log_error(*problem);
+    }
     if (signal == SIGINT || signal == SIGTERM) return false;
     // Like kube-scheduler: writes the state and its comparison to the log.
-    if (signal == SIGUSR2) inspection.write_to_log();
+    if (signal == SIGUSR2) session.inspection().write_to_log();
     if ((signal == SIGHUP || watch.changed()) && usable()) return true;
   }
 }
@@ -224,7 +229,7 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
                                   refusal.empty() ? meaning_of(*configuration) : std::string()] {
     return usable(arguments.config, in_force, profile_metrics, **session, signals.ending());
   };
-  const bool again = serve(signals, watch, usable_now, (*session)->inspection());
+  const bool again = serve(signals, watch, usable_now, **session);
   (*observability)->shutting_down();
   (*session)->stop();
   const SchedulerStats stats = (*session)->scheduler().stats();

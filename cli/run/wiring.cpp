@@ -9,6 +9,7 @@
 
 #include <plimsoll/join.hpp>
 
+#include "cli/line/running_calls.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/quote.hpp"
 #include "framework/base/signal_stack.hpp"
@@ -266,12 +267,12 @@ void Session::start(Leadership::OnLost on_lost) {
   }
 }
 
-std::optional<std::string> Session::loop_problem() const {
+std::optional<std::string> Session::loop_problem(std::chrono::nanoseconds limit) const {
   const auto busy = scheduler_->busy_for();
-  if (busy < kLoopHangsAfter) return std::nullopt;
+  if (busy < limit) return std::nullopt;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(busy).count();
   return "the scheduler loop hangs, most likely in a plugin: it has been busy with one thing for " +
-         std::to_string(seconds) + " s";
+         std::to_string(seconds) + " s" + running_calls_after_colon();
 }
 
 void Session::tell(bool warning, const std::string& reason, const std::string& note) {

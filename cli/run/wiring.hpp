@@ -111,8 +111,10 @@ class Session {
   // Writes an event about this scheduler, which stands at its lease or mark. Nothing while another
   // replica leads. Any thread.
   void tell(bool warning, const std::string& reason, const std::string& note);
-  // The problem of the scheduler loop, if it hangs. Any thread.
-  [[nodiscard]] std::optional<std::string> loop_problem() const;
+  // The problem of the scheduler loop, if it hangs: which plugin has not returned from which call
+  // for which pod. Any thread.
+  [[nodiscard]] std::optional<std::string> loop_problem(
+      std::chrono::nanoseconds limit = kLoopHangsAfter) const;
   // Why the last good profile is in force instead of the profile file; empty: it is not.
   [[nodiscard]] const std::string& profile_refusal() const { return choices_.profile_refusal; }
   // False for a standby that watches nothing before it leads (delayCacheUntilActive). Any thread.

@@ -1,5 +1,6 @@
 #pragma once
-// Finds what a plugin reads and does not declare.
+// Finds what a plugin reads and does not declare, and what it takes and does not give back
+// (lives.hpp).
 //
 // Like pods share what the filters and scores said (docs/equivalence.md), as long as a plugin's
 // declarations are true: the fields of the pod that it signs, the aspects of the node that its

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <limits>
@@ -191,6 +192,8 @@ int simulate(const SimulateArguments& arguments) {
   if (!cluster) return failure("simulate", cluster.error().message);
   auto pods = read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes);
   if (!pods) return failure("simulate", pods.error().message);
+  auto events = read_objects(arguments.events, InputRole::kCluster, arguments.lenient, notes);
+  if (!events) return failure("simulate", events.error().message);
   Expectations expectations;
   if (!arguments.expect.empty()) {
     auto loaded = load_expectations(arguments.expect);
@@ -201,10 +204,20 @@ int simulate(const SimulateArguments& arguments) {
   SimulationOptions options;
   options.cluster = std::move(*cluster);
   options.pods = std::move(*pods);
+  options.events = std::move(*events);
+  options.bind_failures = arguments.bind_failures;
+  options.on_serving = [](const std::string& url) {
+    std::cerr << "API server: " << url << " (kubectl --server " << url << ")\n";
+  };
   options.kubelets = kubelet_options(arguments);
   options.speed = arguments.speed;
   options.oracle = arguments.oracle;
   options.explain = arguments.explain;
+  options.on_hang = [](const std::string& problem) {
+    const int status = failure("simulate", problem);
+    std::cerr << std::flush;
+    std::_Exit(status);
+  };
   ProgressLine progress;
   limit.doing("making the cluster");
   options.timeout = limit.left();

@@ -26,6 +26,8 @@ struct SimulateArguments {
   int64_t report_period_ms = 60000;   // when a node reports again after that
   double agent_restarts = 0;          // probability that the agent restarts instead of reporting
   int64_t agent_pause_ms = 10000;     // how long a restart takes
+  std::string events;                 // a file of objects that come, change and go; empty: none
+  double bind_failures = 0;           // probability that a Binding fails
   int64_t timeout_s = 120;
   std::string nodes = "20";          // how many of them are shown, or "all"
   std::vector<std::string> explain;  // pods to be explained at the end

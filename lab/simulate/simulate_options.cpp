@@ -47,6 +47,11 @@ RunCommand add_simulate(CLI::App& command) {
   command.add_option("--config", arguments->config, "Profile file")->required();
   command.add_option("--cluster", arguments->cluster, "Exported objects, YAML or JSON")->required();
   command.add_option("--pods", arguments->pods, "Pods to schedule, YAML or JSON");
+  command.add_option("--events", arguments->events,
+                     "Objects of any kind that come, change and go at times in their annotations");
+  command
+      .add_option("--bind-failures", arguments->bind_failures, "Probability that a Binding fails")
+      ->check(CLI::Range(0.0, 0.99));
   command.add_option("--expect", arguments->expect, "What must hold at the end");
   add_lenient_flag(command, arguments->lenient);
   add_output_option(command, arguments->output);

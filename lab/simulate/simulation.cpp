@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <future>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <plimsoll/note.hpp>
@@ -92,6 +93,14 @@ StateSnapshot snapshot_of(Scheduler& scheduler) {
   return state.get();
 }
 
+uint64_t failed_bindings(const sandbox::ApiServer& server) {
+  uint64_t failed = 0;
+  for (const sandbox::RequestCount& count : server.request_counts()) {
+    if (count.resource == "pods/binding") failed += count.requests - count.succeeded;
+  }
+  return failed;
+}
+
 }  // namespace
 
 std::span<const StaticModule> oracle_modules() {
@@ -111,6 +120,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   if (!loaded) return fail(loaded.error().within("loading the cluster"));
   SimulationNotes notes;
   notes.add(loaded->notes);
+  sandbox::serve_kinds_of(store, options.events);
   sandbox::KubeletOptions kubelet_options = options.kubelets;
   if (!kubelet_options.machines) {
     kubelet_options.machines = std::make_shared<sandbox::MachineLibrary>();
@@ -132,6 +142,15 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       true;  // a victim holds its resources until its kubelet ends it
   auto server = sandbox::ApiServer::start(store, serving);
   if (!server) return fail(server.error());
+  if (options.bind_failures > 0) {
+    (*server)->inject({.verb = "create",
+                       .resource = "pods/binding",
+                       .count = std::numeric_limits<int>::max(),
+                       .status = {422, "Invalid", "the Binding fails, as --bind-failures asks"},
+                       .share = options.bind_failures,
+                       .seed = options.kubelets.seed});
+  }
+  if (options.on_serving) options.on_serving((*server)->url());
   sandbox::SimulatedControllers controllers(store);
   sandbox::SimulatedKubelets kubelets(store, kubelet_options);
   if (!kubelets.wait_handled(options.timeout)) {
@@ -151,19 +170,28 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
   expect_waiting_pods(store, names, watcher);
   (*session)->start();
+  const auto hang_after = std::min<std::chrono::nanoseconds>(kLoopHangsAfter, options.timeout / 2);
+  const auto look_for_hang = [&] {
+    if (!options.on_hang) return;
+    if (const auto problem = (*session)->loop_problem(hang_after)) options.on_hang(*problem);
+  };
   // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
   // which is sorted by name.
-  while (!(*session)->scheduler().stats().synced && Clock::now() < deadline)
+  while (!(*session)->scheduler().stats().synced && Clock::now() < deadline) {
+    look_for_hang();
     std::this_thread::sleep_for(1ms);
+  }
+  std::vector<std::string> later = options.pods;
+  later.insert(later.end(), options.events.begin(), options.events.end());
   std::vector<std::string> without_time;
-  Arrivals arrivals(options.pods, without_time);
+  Arrivals arrivals(later, without_time);
   notes.add(without_time);
   Pace pace({store, kubelets, controllers, **session, *clock, *scheduler_ms}, options.speed);
   const double begin = clock->seconds();
   double last_change = begin;
   double decided_at = begin;  // since when every pod is bound or was found unschedulable
-  std::vector<std::string> come;
   while (!result.settled && Clock::now() < deadline) {
+    look_for_hang();
     if (!pace.rests()) continue;
     const double now = clock->seconds();
     while (watcher.follow(0ms)) last_change = now;
@@ -173,11 +201,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
       break;
     }
     if (pace.decide()) continue;
-    come = arrivals.take(now - begin);
-    if (!come.empty()) {
-      auto arriving = sandbox::load_cluster(store, come);
-      if (!arriving) return fail(arriving.error().within("loading the pods"));
-      notes.add(arriving->notes);
+    if (const Arrivals::Batch batch = arrivals.take(now - begin); !batch.empty()) {
+      const auto done = carry_out(store, batch);
+      if (!done) return fail(done.error().within("loading the pods"));
+      notes.add(*done);
       continue;
     }
     double next = pace.next_due();
@@ -209,6 +236,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   watcher.follow(0ms);
   result.seconds = watcher.seconds();
   result.bindings = (*server)->writes("pods/binding");
+  if (options.bind_failures > 0) {
+    notes.add(std::to_string(failed_bindings(**server)) +
+              " Bindings failed, as --bind-failures asks");
+  }
   result.events = (*server)->writes("events");
   result.conditions = (*server)->writes("pods/status");
   result.kubelets = kubelets.stats();

@@ -25,6 +25,9 @@ namespace plimsoll::cli {
 struct SimulationOptions {
   std::vector<std::string> cluster;  // objects as JSON texts
   std::vector<std::string> pods;     // pods that arrive once the scheduler runs (cli/arrivals.hpp)
+  // Any objects that come, change and go while it runs (cli/arrivals.hpp).
+  std::vector<std::string> events;
+  double bind_failures = 0;  // the share of Bindings that fail, by kubelets.seed
   sandbox::KubeletOptions kubelets;
   std::chrono::milliseconds timeout{120'000};  // of the real time
   // The highest speed of the simulated clock relative to the real one; 0: as fast as it can be
@@ -36,6 +39,10 @@ struct SimulationOptions {
   // run_simulation.
   std::optional<double> until;
   std::vector<std::string> explain;  // pods, "namespace/name", to be explained at the end
+  std::function<void(const std::string& url)> on_serving;  // the API server's
+  // Told when the scheduler loop hangs, or is busy with one thing for half of `timeout`. It should
+  // end the process: what hangs cannot be stopped.
+  std::function<void(const std::string& problem)> on_hang;
 };
 
 struct SimulationResult {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/line/failure.hpp"
+#include "cli/line/running_calls.hpp"
 
 namespace plimsoll::cli {
 
@@ -47,8 +48,9 @@ void TimeLimit::watch(const std::stop_token& lifted) {
     changed_.wait_until(lock, lifted, end, [] { return false; });
   }
   if (lifted.stop_requested()) return;
-  const int status = failure(command_, "gave up after " + std::to_string(limit_.count()) +
-                                           " s while " + doing_ + "; see --timeout");
+  const int status =
+      failure(command_, "gave up after " + std::to_string(limit_.count()) + " s while " + doing_ +
+                            running_calls_after_colon() + "; see --timeout");
   std::cerr << std::flush;
   std::_Exit(status);
 }

@@ -14,7 +14,8 @@ namespace plimsoll::cli {
 
 class TimeLimit {
  public:
-  // Exit status 1 after `limit`, with a message that names the command and what it was doing.
+  // Exit status 1 after `limit`, with a message that names the command, what it was doing, and the
+  // calls of plugins that have not returned.
   TimeLimit(std::string command, std::chrono::seconds limit, std::string doing);
   ~TimeLimit() { lift(); }
   TimeLimit(const TimeLimit&) = delete;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace plimsoll::cli {
 namespace {
 
@@ -19,12 +21,12 @@ TEST(Arrivals, ComeInTheirTimeAndThenInTheirOrder) {
   const std::string also = pod("also", R"("2.5")");
   Arrivals arrivals({late, now, early, also}, notes);
   EXPECT_EQ(arrivals.next(), 0.0);
-  EXPECT_THAT(arrivals.take(0), testing::ElementsAre(now));
-  EXPECT_THAT(arrivals.take(0.5), testing::IsEmpty());
+  EXPECT_THAT(arrivals.take(0).come, testing::ElementsAre(now));
+  EXPECT_THAT(arrivals.take(0.5).come, testing::IsEmpty());
   EXPECT_EQ(arrivals.next(), 1.0);
   EXPECT_THAT(arrivals.coming(),
               testing::ElementsAre("default/early", "default/late", "default/also"));
-  EXPECT_THAT(arrivals.take(10), testing::ElementsAre(early, late, also));
+  EXPECT_THAT(arrivals.take(10).come, testing::ElementsAre(early, late, also));
   EXPECT_EQ(arrivals.next(), std::nullopt);
   EXPECT_THAT(arrivals.coming(), testing::IsEmpty());
   EXPECT_THAT(notes, testing::IsEmpty());
@@ -34,9 +36,38 @@ TEST(Arrivals, ATimeThatIsNoneIsNoted) {
   std::vector<std::string> notes;
   Arrivals arrivals({pod("a", R"("soon")"), pod("b", "5"), "sandbox.plimsoll.io/arrive-seconds"},
                     notes);
-  EXPECT_EQ(arrivals.take(0).size(), 3U);
-  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("pod a: the annotation"),
-                                          testing::HasSubstr("pod b: the annotation")));
+  EXPECT_EQ(arrivals.take(0).come.size(), 3U);
+  EXPECT_THAT(notes, testing::ElementsAre(testing::HasSubstr("a: the annotation"),
+                                          testing::HasSubstr("b: the annotation")));
+}
+
+std::string widget(const std::string& times, const std::string& spec) {
+  return R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","annotations":{)" +
+         times + R"(}},"spec":)" + spec + "}";
+}
+
+TEST(Arrivals, AnyObjectComesChangesAndGoes) {
+  std::vector<std::string> notes;
+  sandbox::ObjectStore store;
+  const std::string arrive = R"("sandbox.plimsoll.io/arrive-seconds":)";
+  const std::string leave = R"("sandbox.plimsoll.io/leave-seconds":)";
+  Arrivals arrivals({widget(arrive + R"("1")", R"({"a":1,"b":2})"),
+                     widget(arrive + R"("2",)" + leave + R"("3")", R"({"a":null,"c":3})")},
+                    notes);
+  EXPECT_TRUE(arrivals.take(0).empty());
+  const sandbox::ResourceName widgets{"example.com", "widgets"};
+  const auto spec_at = [&](double seconds) -> nlohmann::json {
+    const auto done = carry_out(store, arrivals.take(seconds));
+    EXPECT_TRUE(done && done->empty());
+    const auto object = store.get(widgets, {"", "w"});
+    return object ? (*object)->parse().at("spec") : nlohmann::json();
+  };
+  EXPECT_EQ(spec_at(1), nlohmann::json::parse(R"({"a":1,"b":2})"));
+  EXPECT_EQ(arrivals.next(), 2.0);
+  EXPECT_EQ(spec_at(2), nlohmann::json::parse(R"({"b":2,"c":3})"));
+  EXPECT_EQ(spec_at(3), nullptr);
+  EXPECT_EQ(arrivals.next(), std::nullopt);
+  EXPECT_THAT(notes, testing::IsEmpty());
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 struct Simulated {
   int code = -1;
@@ -191,6 +192,62 @@ TEST(PlimsollSimulation, NotesNodesWhoseZonesAreNotSimulated) {
   EXPECT_THAT(some.notes(), Contains(HasSubstr("node bad has no simulated kubelet")));
   const Simulated all = simulate({node("zones", total), report});
   EXPECT_THAT(all.notes(), IsEmpty());
+}
+
+TEST(PlimsollSimulation, SomeBindingsFailAndThePodsAreTriedAgain) {
+  std::vector<json> pods;
+  for (int i = 0; i < 20; ++i) pods.push_back(pod("p" + std::to_string(i), {{"cpu", "1"}}));
+  const std::vector<json> cluster = {node("n", {{"cpu", "32"}, {"pods", "50"}})};
+  const Simulated once = simulate(cluster, pods, {"--bind-failures", "0.4"});
+  ASSERT_EQ(once.code, 0) << once.err;
+  EXPECT_EQ(once.result["bound"], 20) << once.out;
+  EXPECT_EQ(once.result["writes"]["bindings"], 20);
+  EXPECT_THAT(once.notes(), Contains(HasSubstr(" Bindings failed, as --bind-failures asks")));
+  EXPECT_THAT(once.notes(), Not(Contains(HasSubstr("0 Bindings failed")))) << "none of 20 at 0.4";
+  const Simulated again = simulate(cluster, pods, {"--bind-failures", "0.4"});
+  EXPECT_EQ(once.notes(), again.notes());
+  EXPECT_EQ(once.result["pods"], again.result["pods"]);
+  EXPECT_THAT(once.err, HasSubstr("API server: http://127.0.0.1:"));
+}
+
+// The tide of both nodes is low, as objects say that come with the events, until one of them
+// changes; the other node goes.
+TEST(PlimsollSimulation, ObjectsOfAPluginsKindComeChangeAndGo) {
+  const TempDir dir;
+  const std::string file = dir.path() / "events.json";
+  const auto simulate_with = [&](const std::vector<json>& events) {
+    EXPECT_TRUE(
+        write_file(file, json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", events}}.dump()));
+    const json total = {{"cpu", "4"}, {"pods", "9"}};
+    return simulate({node("a", total), node("b", total)}, {pod("p", {{"cpu", "1"}})},
+                    {"--events", file, "--plugin-dir", PLIMSOLL_LINT_MODULES},
+                    std::string(kPlainProfile) +
+                        "profiles:\n- plugins: {multiPoint: {enabled: [{name: Tides}]}}\n");
+  };
+  const auto tide = [](const char* name, bool low, const char* at) {
+    return json{{"apiVersion", "example.com/v1"},
+                {"kind", "Tide"},
+                {"metadata",
+                 {{"name", name}, {"annotations", {{"sandbox.plimsoll.io/arrive-seconds", at}}}}},
+                {"spec", {{"low", low}}}};
+  };
+  std::vector<json> events = {tide("a", true, "0"), tide("b", true, "0")};
+  const Simulated low = simulate_with(events);
+  ASSERT_EQ(low.code, 0) << low.err;
+  EXPECT_EQ(low.result["bound"], 0) << low.out;
+  EXPECT_THAT(low.result["pods"][0]["message"].get<std::string>(),
+              HasSubstr("2 node(s) had low tide"));
+  events.push_back(tide("b", false, "5"));
+  events.push_back(
+      {{"apiVersion", "v1"},
+       {"kind", "Node"},
+       {"metadata",
+        {{"name", "a"}, {"annotations", {{"sandbox.plimsoll.io/leave-seconds", "3"}}}}}});
+  const Simulated turned = simulate_with(events);
+  ASSERT_EQ(turned.code, 0) << turned.err;
+  EXPECT_EQ(turned.result["bound"], 1) << turned.out;
+  EXPECT_EQ(turned.result["pods"][0]["node"], "b");
+  EXPECT_EQ(turned.result["nodes"].size(), 1U) << turned.result["nodes"].dump(1);
 }
 
 }  // namespace

@@ -41,6 +41,8 @@ struct Fault {
   int count = 1;              // how many requests it hits
   ApiStatus status{500, "InternalError", "injected by a fault rule"};
   std::chrono::milliseconds delay{0};
+  double share = 1;        // of the matching requests; which of them, `seed` says
+  std::uint64_t seed = 0;  // of the last rule
 };
 
 // The numbers of requests and of successful ones (2xx).

@@ -132,6 +132,12 @@ int turn_of(const Input& input) {
 
 }  // namespace
 
+void serve_kinds_of(ObjectStore& store, const std::vector<std::string>& json_texts) {
+  const auto inputs = read_inputs(json_texts);
+  if (!inputs) return;
+  for (const Input& input : *inputs) static_cast<void>(kind_for(store, input.object));
+}
+
 Result<LoadReport> load_cluster(ObjectStore& store,
                                 const std::vector<std::string>& json_texts) try {
   auto inputs = read_inputs(json_texts);

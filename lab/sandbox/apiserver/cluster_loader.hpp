@@ -29,4 +29,8 @@ struct LoadReport {
 [[nodiscard]] Result<LoadReport> load_cluster(ObjectStore& store,
                                               const std::vector<std::string>& json_texts);
 
+// Serves the kinds of objects that come later, as if their CRDs were installed already. Texts that
+// load_cluster() refuses serve nothing.
+void serve_kinds_of(ObjectStore& store, const std::vector<std::string>& json_texts);
+
 }  // namespace plimsoll::sandbox

@@ -52,6 +52,7 @@ void Traffic::reset() {
 
 void Traffic::inject(Fault fault) {
   const std::lock_guard lock(mutex_);
+  dice_.seed(fault.seed);
   faults_.push_back(std::move(fault));
 }
 
@@ -65,7 +66,8 @@ std::optional<Fault> Traffic::take_fault(const Route& route) {
   const std::string resource = route.resource_and_subresource();
   const auto found = std::find_if(faults_.begin(), faults_.end(), [&](const Fault& fault) {
     return (fault.verb.empty() || fault.verb == route.verb) &&
-           (fault.resource.empty() || fault.resource == resource);
+           (fault.resource.empty() || fault.resource == resource) &&
+           (fault.share >= 1 || static_cast<double>(dice_() >> 11) * 0x1p-53 < fault.share);
   });
   if (found == faults_.end()) return std::nullopt;
   Fault fault = *found;

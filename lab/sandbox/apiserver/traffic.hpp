@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ class Traffic {
   std::map<std::pair<std::string, std::string>, RequestCount> counts_;
   std::function<void(const RequestRecord&)> hook_;
   std::vector<Fault> faults_;
+  std::mt19937_64 dice_;
 };
 
 }  // namespace plimsoll::sandbox

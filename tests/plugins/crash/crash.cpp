@@ -1,5 +1,6 @@
 // Takes the process with it. Args: {"at": "Create" or "Filter", "how": "invalid memory access",
-// "endless recursion", "abort" or "exit"}.
+// "endless recursion", "abort", "exit" or
+// "endless loop"}.
 
 #include <plimsoll/plugin.hpp>
 
@@ -36,6 +37,7 @@ class Crash {
   __attribute__((no_sanitize("undefined"))) void crash() const {
     if (has("exit")) std::exit(0);
     if (has("abort")) std::abort();
+    for (volatile int turn = 0; has("endless loop") && turn < 2;) turn = 1 - turn;
     if (has("endless recursion")) recurse(0);
     *const_cast<volatile int*>(nowhere_) = 1;
   }
