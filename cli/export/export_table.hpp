@@ -47,7 +47,7 @@ DeviceInfo type minor health id moduleID labels:Labels resources:Amounts topolog
 DeviceTopology socketID nodeID pcieID busID
 FunctionGroup labels:Labels vfs:VirtualFunction
 VirtualFunction minor busID
-StorageClass metadata:ClassMeta provisioner volumeBindingMode allowedTopologies:TopologyTerm
+StorageClass metadata:ClassMeta provisioner reclaimPolicy volumeBindingMode allowedTopologies:TopologyTerm
 ClassMeta +Meta annotations:ClassAnnotations
 ClassAnnotations storageclass.kubernetes.io/is-default-class storageclass.beta.kubernetes.io/is-default-class
 TopologyTerm matchLabelExpressions:Requirement

@@ -11,6 +11,7 @@
 #include "lab/sandbox/apiserver/api_server.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
 #include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/controllers/controllers.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
 #include "lab/simulate/ask_session.hpp"
 #include "lab/simulate/input_files.hpp"
@@ -53,6 +54,9 @@ Result<std::string> ask_about_files(const AskedFiles& arguments,
       std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
   if (auto installed = sandbox::install_machine_nodes(store, machines); !installed) {
     return fail(installed.error());
+  }
+  {
+    const sandbox::SimulatedControllers controllers(store);  // as a simulation begins
   }
   auto server = sandbox::ApiServer::start(store);
   if (!server) return fail(server.error());

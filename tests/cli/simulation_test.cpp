@@ -250,5 +250,36 @@ TEST(PlimsollSimulation, ObjectsOfAPluginsKindComeChangeAndGo) {
   EXPECT_EQ(turned.result["nodes"].size(), 1U) << turned.result["nodes"].dump(1);
 }
 
+// n3 is not ready. Of the budgets, which nobody has given a status, only the one on n1 allows that
+// its pod goes, though that of n2 has a lower priority.
+TEST(PlimsollSimulation, BudgetsAndTaintsAreThoseOfTheControllers) {
+  const json total = {{"cpu", "2"}, {"pods", "9"}};
+  json broken = node("n3", total);
+  broken["status"]["conditions"] = json::parse(R"([{"type": "Ready", "status": "False"}])");
+  std::vector<json> cluster{node("n1", total), node("n2", total), std::move(broken)};
+  const auto add_guarded = [&](const char* name, int priority, const char* on, int available) {
+    json running = pod(name, {{"cpu", "2"}}, {{"priority", priority}, {"nodeName", on}});
+    running["metadata"]["labels"]["app"] = name;
+    running["status"]["phase"] = "Running";
+    cluster.push_back(std::move(running));
+    cluster.push_back(
+        {{"apiVersion", "policy/v1"},
+         {"kind", "PodDisruptionBudget"},
+         {"metadata", {{"name", name}, {"namespace", "d"}}},
+         {"spec",
+          {{"minAvailable", available}, {"selector", {{"matchLabels", {{"app", name}}}}}}}});
+  };
+  add_guarded("web", 20, "n1", 0);
+  add_guarded("db", 10, "n2", 1);
+  cluster.push_back({{"apiVersion", "apps/v1"},
+                     {"kind", "ReplicaSet"},
+                     {"metadata", {{"name", "web"}, {"namespace", "d"}}}});
+  const Simulated done = simulate(cluster, {pod("urgent", {{"cpu", "2"}}, {{"priority", 100}})});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.result.at("pods").at(0).at("node"), "n1") << done.out;
+  EXPECT_EQ(done.result.at("evicted").at(0).at("pod"), "d/web") << done.out;
+  EXPECT_THAT(done.notes(), Contains("not simulated: pods made anew (ReplicaSet)"));
+}
+
 }  // namespace
 }  // namespace plimsoll::test

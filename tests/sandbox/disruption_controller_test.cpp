@@ -70,7 +70,14 @@ TEST_F(DisruptionControllerTest, SharesAreOfTheScaleOfTheControllers) {
                        {"namespace", "team"},
                        {"ownerReferences", {owner("Deployment", "web")}}}},
                      {"spec", {{"replicas", 4}}}});
+  add(kReplicaSets, {{"metadata",
+                      {{"name", "web-2"},
+                       {"namespace", "team"},
+                       {"ownerReferences", {owner("Deployment", "web")}}}}});
   add_pods("web", 8, owner("ReplicaSet", "web-1"));
+  change(kPods, {"team", "web-0"}, [&](json& now) {  // as in a rollout
+    now["metadata"]["ownerReferences"] = json::array({owner("ReplicaSet", "web-2")});
+  });
   add_pods("db", 5, owner("StatefulSet", "db"));  // which is not in the file
   add_pods("alone", 3);
   add_pods("log", 3, owner("DaemonSet", "log"));

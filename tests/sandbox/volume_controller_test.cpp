@@ -215,7 +215,10 @@ TEST_F(StorageCapacityTest, ItShrinksByTheVolumesAndGrowsWhenTheyGo) {
                           {"volumeBindingMode", "WaitForFirstConsumer"}});
     add_capacity(name, name, "n1");
   }
-  change(kStorageClasses, {"", "other"}, [](json& now) { now["parameters"]["pool"] = "ssd"; });
+  change(kStorageClasses, {"", "other"}, [](json& now) {
+    now["parameters"]["pool"] = "ssd";
+    now["reclaimPolicy"] = "Retain";
+  });
   SimulatedControllers controllers(store_);
   add(kPersistentVolumeClaims, claim("a"));
   annotate("a", "n1");
@@ -228,6 +231,42 @@ TEST_F(StorageCapacityTest, ItShrinksByTheVolumesAndGrowsWhenTheyGo) {
   ASSERT_TRUE(store_.remove(kPersistentVolumeClaims, {"team", "a"}));
   EXPECT_TRUE(leaves("n1", "5Gi", "4Gi"));
   EXPECT_TRUE(leaves("twin", "5Gi", "4Gi"));
+
+  json kept = claim("kept");
+  kept["spec"]["storageClassName"] = "other";
+  add(kPersistentVolumeClaims, kept);
+  annotate("kept", "n1");
+  const std::string retained =
+      "pvc-" + claim_now("kept").at("metadata").at("uid").get<std::string>();
+  ASSERT_TRUE(is_bound("kept", retained));
+  ASSERT_TRUE(store_.remove(kPersistentVolumeClaims, {"team", "kept"}));
+  EXPECT_TRUE(
+      eventually([&] { return volume_now(retained).at("status").at("phase") == "Released"; }));
+  ASSERT_TRUE(store_.remove(kPersistentVolumes, {"", retained}));
+  ASSERT_TRUE(eventually([&] { return controllers.quiet(); }));
+  EXPECT_TRUE(leaves("other", "3Gi", "3Gi")) << "what is retained is still there";
+}
+
+TEST_F(StorageCapacityTest, AClaimThatIsBoundAtOnceTakesThePlaceWithMostRoom) {
+  for (const char* name : {"at-once", "unknown"}) {  // the driver does not say what the latter has
+    add(kStorageClasses, {{"metadata", {{"name", name}}},
+                          {"provisioner", "driver.example.com"},
+                          {"volumeBindingMode", "Immediate"}});
+  }
+  add_capacity("small", "at-once", "n1");
+  change(kCsiStorageCapacities, {"driver", "small"},
+         [](json& now) { now["capacity"] = now["maximumVolumeSize"] = "3Gi"; });
+  add_capacity("large", "at-once", "n2");
+  SimulatedControllers controllers(store_);
+  for (const char* name : {"a", "b", "c", "d"}) {
+    json asks = claim(name);
+    asks["spec"]["storageClassName"] = std::string(name) == "d" ? "unknown" : "at-once";
+    add(kPersistentVolumeClaims, asks);
+    const std::string made = "pvc-" + claim_now(name).at("metadata").at("uid").get<std::string>();
+    ASSERT_TRUE(is_bound(name, made));
+  }
+  EXPECT_TRUE(leaves("large", "1Gi", "1Gi"));
+  EXPECT_TRUE(leaves("small", "1Gi", "1Gi"));
 }
 
 TEST_F(StorageCapacityTest, AClaimThatFindsTooLittleGivesItsNodeUp) {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -21,11 +22,15 @@ struct SimulatedControllers::Impl {
     controllers.push_back(taint_controller(store));
     controllers.push_back(volume_controller(store));
     controllers.push_back(disruption_controller(store));
+    std::set<ResourceName> kinds;
     for (const auto& controller : controllers) {
-      for (const ResourceName& kind : controller->kinds()) followed.push_back({&*controller, kind});
+      for (const ResourceName& kind : controller->kinds()) {
+        followed.push_back({&*controller, kind});
+        kinds.insert(kind);
+      }
     }
-    for (const Followed& each : followed) {
-      subscriptions.push_back(store.subscribe(each.kind, [this] {
+    for (const ResourceName& kind : kinds) {
+      subscriptions.push_back(store.subscribe(kind, [this] {
         const std::lock_guard lock(mutex);
         ++woken;
         wake.notify_one();

@@ -34,16 +34,21 @@ const json& controller_of(const json& object) {
   return kNone;
 }
 
+// An int32, as in the API, whatever the file has.
+std::int64_t count_in(const json& number) {
+  return std::clamp<std::int64_t>(number.get<std::int64_t>(), INT32_MIN, INT32_MAX);
+}
+
 // Nothing: neither a number nor a percentage (GetScaledValueFromIntOrPercent, rounded up).
 std::optional<std::int64_t> scaled(const json& value, std::int64_t total) {
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number_integer()) return count_in(value);
   if (!value.is_string()) return std::nullopt;
   const auto& text = value.get_ref<const std::string&>();
   std::int64_t percent = 0;
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, percent);
   const bool valid = read.ec == std::errc() && read.ptr + 1 == end && *read.ptr == '%' &&
-                     percent >= 0 && percent <= INT32_MAX;
+                     percent >= 0 && percent <= 100;
   if (!valid) return std::nullopt;
   return (percent * total + 99) / 100;
 }
@@ -166,17 +171,23 @@ class DisruptionController : public Controller {
     return text_in(pod, {"status", "phase"}) == "Running";
   }
 
-  // How many pods the controller is to have. Nothing: it has no number, as a DaemonSet.
-  // What the files do not have is as large as it was at most: nobody here makes pods anew.
-  [[nodiscard]] std::optional<std::int64_t> replicas(const Scale& scale, const std::string& ns) {
+  // Which controller it is, and how many pods that is to have. Nothing: it has no number, as a
+  // DaemonSet. What the files do not have is as large as it was at most: nobody here makes pods
+  // anew.
+  [[nodiscard]] std::optional<std::pair<std::string, std::int64_t>> replicas(
+      const Scale& scale, const std::string& ns) const {
     const std::string kind = text_in(scale.reference, {"kind"});
     if (kind == "DaemonSet" || kind == "Job" || kind == "Node") return std::nullopt;
     json object = owner(scale.reference, ns);
+    std::string uid = text_in(scale.reference, {"uid"});
     if (kind == "ReplicaSet") {
-      if (json above = owner(controller_of(object), ns); !above.is_null()) object = above;
+      if (json above = owner(controller_of(object), ns); !above.is_null()) {
+        uid = text_in(above, {"metadata", "uid"});
+        object = std::move(above);
+      }
     }
     const json& number = value_at(object, {"spec", "replicas"});
-    return number.is_number_integer() ? number.get<std::int64_t>() : scale.most;
+    return std::pair(std::move(uid), number.is_number_integer() ? count_in(number) : scale.most);
   }
 
   // The object of a reference, or null.
@@ -191,14 +202,17 @@ class DisruptionController : public Controller {
   }
 
   // Kubernetes: getExpectedScale. Pods without a controller do not count.
-  std::optional<std::int64_t> expected_scale(const Budget& budget, const std::string& ns) {
-    std::int64_t expected = 0;
+  [[nodiscard]] std::optional<std::int64_t> expected_scale(const Budget& budget,
+                                                           const std::string& ns) const {
+    std::map<std::string, std::int64_t> scales;
     for (const auto& [uid, scale] : budget.controllers) {
       if (scale.pods == 0) continue;
-      const auto number = replicas(scale, ns);
-      if (!number) return std::nullopt;
-      expected += *number;
+      auto each = replicas(scale, ns);
+      if (!each) return std::nullopt;
+      scales.insert(*std::move(each));
     }
+    std::int64_t expected = 0;
+    for (const auto& [uid, number] : scales) expected += number;
     return expected;
   }
 
@@ -207,13 +221,14 @@ class DisruptionController : public Controller {
     std::int64_t desired = 0;
   };
   // Kubernetes: getExpectedPodCount. Nothing: it cannot be said.
-  std::optional<Counts> counts_of(const Budget& budget, const json& spec, const std::string& ns) {
+  [[nodiscard]] std::optional<Counts> counts_of(const Budget& budget, const json& spec,
+                                                const std::string& ns) const {
     if (!budget.valid) return std::nullopt;
     const json& unavailable = value_at(spec, {"maxUnavailable"});
     const json& available = value_at(spec, {"minAvailable"});
     if (unavailable.is_null() && available.is_null()) return Counts{};
     if (unavailable.is_null() && available.is_number_integer()) {
-      return Counts{static_cast<std::int64_t>(budget.pods.size()), available.get<std::int64_t>()};
+      return Counts{static_cast<std::int64_t>(budget.pods.size()), count_in(available)};
     }
     const auto expected = expected_scale(budget, ns);
     if (!expected) return std::nullopt;

@@ -255,9 +255,12 @@ class VolumeController : public Controller {
     return plugin != nullptr && plugin->is_switched_on ? std::string(plugin->driver) : provisioner;
   }
 
-  [[nodiscard]] bool counts_space(const std::string& driver) const {
+  // Whether the driver says how much it has for volumes of this class.
+  [[nodiscard]] bool counts_space(const std::string& driver, const std::string& class_name) const {
     const auto stored = store_.get(kCsiDrivers, {"", driver});
-    return stored && value_of(**stored, sdk::kCsiDrivers).storage_capacity;
+    return stored && value_of(**stored, sdk::kCsiDrivers).storage_capacity &&
+           std::any_of(capacities_.begin(), capacities_.end(),
+                       [&](const auto& each) { return each.second.now.class_name == class_name; });
   }
 
   // False: there is no room for it.
@@ -267,7 +270,7 @@ class VolumeController : public Controller {
     const auto node = get(kNodes, {"", claim.selected_node.value_or("")});
     std::string place =
         node ? topology_of(*node, driver) : text_of(storage_class.allowed_topologies);
-    if (counts_space(driver)) {
+    if (counts_space(driver, claim.class_name)) {
       const auto room = room_for(size, claim.class_name, node);
       if (!room) {
         change(kPersistentVolumeClaims, object_key(claim.meta), [](json& now) {
@@ -279,6 +282,8 @@ class VolumeController : public Controller {
       place = text_of(room->topology);
     }
     const std::string name = "pvc-" + claim.meta.uid;
+    const auto raw_class = get(kStorageClasses, {"", claim.class_name});
+    const std::string policy = raw_class ? text_in(*raw_class, {"reclaimPolicy"}) : std::string();
     json volume = {
         {"metadata",
          {{"name", name}, {"annotations", {{kProvisionedBy, storage_class.provisioner}}}}},
@@ -288,7 +293,7 @@ class VolumeController : public Controller {
           {"claimRef",
            {{"namespace", claim.meta.ns}, {"name", claim.meta.name}, {"uid", claim.meta.uid}}},
           {"csi", {{"driver", driver}, {"volumeHandle", name}}},
-          {"persistentVolumeReclaimPolicy", "Delete"},
+          {"persistentVolumeReclaimPolicy", policy.empty() ? "Delete" : policy},
           {"storageClassName", claim.class_name},
           {"volumeMode", claim.volume_mode}}},
         {"status", {{"phase", "Pending"}}}};
