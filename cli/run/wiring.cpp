@@ -178,6 +178,7 @@ Result<std::unique_ptr<Session>> Session::create(
   scheduling.clock = std::move(clock);
   scheduling.classes = choices.classes;
   scheduling.scheduled_events = choices.scheduled_events;
+  scheduling.on_attempt = choices.on_attempt;
   scheduling.extenders = configuration.config.extenders;
   if (mode == Mode::kSimulated) {
     writes.one_at_a_time = true;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -60,6 +61,7 @@ namespace plimsoll::cli {
 struct SessionChoices {
   ClassCacheOptions classes;
   ScheduledEvents scheduled_events = ScheduledEvents::kAlways;
+  std::function<void(std::string_view uid)> on_attempt = {};  // as of SchedulerOptions
   // "NAMESPACE/NAME" of the ConfigMap that whoever schedules keeps `profile` in; empty: none.
   std::string keep_profile_in;
   std::string profile;  // the text of the file in force; empty: it is not kept

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "framework/extenders/extender.hpp"
@@ -50,6 +51,8 @@ struct SchedulerOptions {
   std::function<int64_t()> clock;
   // Decides on a pod only when told to: see Scheduler::step().
   bool stepwise = false;
+  // Hears of each attempt on a pod, as it begins, with the pod's UID. On the loop; null: nobody.
+  std::function<void(std::string_view uid)> on_attempt;
 };
 
 // Totals since the start; a copy.

@@ -26,6 +26,7 @@ bool Scheduler::schedule_one() {
     return true;
   }
   ++state_.counters.attempts;
+  if (state_.options.on_attempt) state_.options.on_attempt(uid);
   const PodRef seen = state_.as_nominated(pod);
   auto attempt = std::make_unique<Attempt>(seen, *framework);
   if (seen != pod) attempt->latest = pod;  // what is tried again

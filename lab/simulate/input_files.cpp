@@ -1,5 +1,7 @@
 #include "lab/simulate/input_files.hpp"
 
+#include <openssl/sha.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -33,11 +35,25 @@ void check(const config::ManifestObject& object, InputRole role,
 
 }  // namespace
 
+std::string sha256_of(std::string_view text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
+  std::string hex;
+  for (const unsigned char byte : hash) {
+    for (const int digit : {byte >> 4, byte & 15}) hex += "0123456789abcdef"[digit];
+  }
+  return hex;
+}
+
 Result<std::vector<std::string>> read_objects(const std::string& path, InputRole role, bool lenient,
-                                              std::vector<std::string>& notes) {
+                                              std::vector<std::string>& notes,
+                                              std::string* digest) {
   std::vector<std::string> texts;
   if (path.empty()) return texts;
-  auto objects = config::load_manifests(path);
+  const auto file = config::read_text_file(path);
+  if (!file) return fail(file.error());
+  if (digest != nullptr) *digest = sha256_of(*file);
+  auto objects = config::parse_manifests(*file, path == "-" ? "<stdin>" : path);
   if (!objects) return fail(objects.error());
   std::vector<std::string> problems;
   if (objects->empty()) problems.push_back(path + ": there is no object in it");

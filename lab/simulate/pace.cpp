@@ -129,13 +129,15 @@ double Pace::next_due() const {
 
 void Pace::advance_to(double seconds) {
   const double now = parts_.clock.seconds();
-  const double step = std::max(seconds - now, kLeast);
+  const double then = std::max(seconds, now + kLeast);
   if (speed_ > 0) {
-    const double allowed = (now + step - began_seconds_) / speed_;
+    const double allowed = (then - began_seconds_) / speed_;
     std::this_thread::sleep_until(began_ + std::chrono::duration_cast<Clock::duration>(
                                                std::chrono::duration<double>(allowed)));
   }
-  parts_.clock.advance(step);
+  // Exactly there, whatever moments the clock has passed: a sum alone may be a little off.
+  parts_.clock.advance((then - now) * (1 - 1e-9));
+  parts_.clock.advance(then - parts_.clock.seconds());
   behind_ = true;
   decided_at_.reset();
   parts_.kubelets.wake();

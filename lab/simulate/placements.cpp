@@ -74,6 +74,7 @@ Placement placement_of(const json& pod) {
   for (const json& condition : child(status, "conditions")) {
     if (text(condition, "type") == "PodScheduled" && text(condition, "status") == "False") {
       placement.message = text(condition, "message");
+      placement.reason = text(condition, "reason");
     }
   }
   read_zones(annotation(pod, kZonesAnnotation), placement);

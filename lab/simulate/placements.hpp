@@ -16,11 +16,18 @@ struct Placement {
   std::string phase;
   std::string failure;  // status.reason if its kubelet rejected it ("TopologyAffinityError")
   std::string message;  // why it was not placed: the PodScheduled condition
+  std::string reason;   // of that condition: "Unschedulable", "SchedulerError", ...
   // Container -> zones that its CPUs, memory and devices are predicted to come from.
   std::vector<std::pair<std::string, std::vector<int64_t>>> zones;
   // Device type -> minors.
   std::map<std::string, std::vector<int64_t>> devices;
-  std::optional<double> bind_ms;  // from creation to binding
+  // Seconds since the scheduler was ready. `tried`: first and last.
+  double created = 0;
+  std::optional<double> tried;
+  std::optional<double> last_tried;
+  std::optional<double> bound;
+  std::optional<double> ended;
+  uint64_t tries = 0;
 };
 
 // Reads the pod object; annotations in an unexpected form are ignored.

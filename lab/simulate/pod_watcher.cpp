@@ -49,11 +49,10 @@ bool PodWatcher::follow(std::chrono::milliseconds timeout) {
   return true;
 }
 
-std::optional<double> PodWatcher::bind_ms(const std::string& uid) const {
-  const auto at = bound_.find(uid);
-  const auto from = created_.find(uid);
-  if (at == bound_.end() || from == created_.end()) return std::nullopt;
-  return (at->second - from->second) * 1000;
+std::optional<PodTimes> PodWatcher::times(const std::string& uid) const {
+  const auto found = created_.find(uid);
+  if (found == created_.end()) return std::nullopt;
+  return found->second;
 }
 
 double PodWatcher::seconds() const {
@@ -73,10 +72,11 @@ void PodWatcher::wake() {
   changed_.notify_one();
 }
 
-void PodWatcher::created(const std::string& uid) {
+void PodWatcher::came(const std::string& uid) {
   const double now = clock_();
-  created_.emplace(uid, now);
+  if (!created_.try_emplace(uid, PodTimes{now, std::nullopt}).second) return;
   if (!first_created_) first_created_ = now;
+  last_created_ = now;
 }
 
 void PodWatcher::take(const sandbox::StoreEvent& event) {
@@ -85,10 +85,14 @@ void PodWatcher::take(const sandbox::StoreEvent& event) {
     const std::string& node = event.object->field("spec.nodeName");
     const bool preempted = event.object->text.find("PreemptionByScheduler") != std::string::npos;
     if (preempted && !node.empty()) {
-      evicted_.push_back({event.object->key.ns + "/" + event.object->key.name, node});
+      evicted_.push_back(
+          {event.object->key.ns + "/" + event.object->key.name, node, clock_(), times(uid)});
     }
-    created_.erase(uid);
-    bound_.erase(uid);
+    const auto gone = created_.find(uid);
+    if (gone != created_.end()) {
+      if (gone->second.bound) --bound_;
+      created_.erase(gone);
+    }
     refused_.erase(uid);
     return;
   }
@@ -98,10 +102,13 @@ void PodWatcher::take(const sandbox::StoreEvent& event) {
 void PodWatcher::take(const sandbox::StoredObject& object, bool arrived) {
   if (bound_before_.contains(object.uid)) return;
   if (!scheduler_names_.contains(object.field("spec.schedulerName"))) return;
-  if (arrived) created(object.uid);
+  if (arrived) came(object.uid);
   if (!object.field("spec.nodeName").empty()) {
-    const auto [bound, fresh] = bound_.emplace(object.uid, clock_());
-    if (fresh) last_bound_ = bound->second;
+    const auto pod = created_.find(object.uid);
+    if (pod != created_.end() && !pod->second.bound) {
+      pod->second.bound = last_bound_ = clock_();
+      ++bound_;
+    }
     refused_.erase(object.uid);
   } else if (is_refused(object)) {
     refused_.insert(object.uid);

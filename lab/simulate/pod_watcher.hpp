@@ -19,10 +19,18 @@
 
 namespace plimsoll::cli {
 
+// Seconds of the clock.
+struct PodTimes {
+  double created = 0;
+  std::optional<double> bound;
+};
+
 // A pod that preemption removed from its node.
 struct EvictedPod {
   std::string pod;  // "namespace/name"
   std::string node;
+  double ended = 0;
+  std::optional<PodTimes> times;  // null: it ran before
 };
 
 // Belongs to one thread; others may write to the store, which must outlive it.
@@ -43,23 +51,27 @@ class PodWatcher {
 
   // Deleted pods do not count.
   [[nodiscard]] std::size_t arrived() const { return created_.size(); }
-  [[nodiscard]] std::size_t bound() const { return bound_.size(); }
+  [[nodiscard]] std::size_t bound() const { return bound_; }
   [[nodiscard]] std::size_t refused() const { return refused_.size(); }
   [[nodiscard]] bool all_decided() const { return bound() + refused() >= arrived(); }
   [[nodiscard]] bool decided(const std::string& uid) const {
-    return bound_.contains(uid) || refused_.contains(uid);
+    const auto pod = created_.find(uid);
+    return refused_.contains(uid) || (pod != created_.end() && pod->second.bound);
   }
   [[nodiscard]] const std::vector<EvictedPod>& evicted() const { return evicted_; }
-  // Of the clock, from creation to binding; null unless both were seen.
-  [[nodiscard]] std::optional<double> bind_ms(const std::string& uid) const;
+  // Null: there is no such pod.
+  [[nodiscard]] std::optional<PodTimes> times(const std::string& uid) const;
   // From the first creation to the last binding, including deleted pods; 0 if there was none.
   [[nodiscard]] double seconds() const;
+  // Including deleted pods; null: there was none.
+  [[nodiscard]] std::optional<double> first_created() const { return first_created_; }
+  [[nodiscard]] std::optional<double> last_created() const { return last_created_; }
 
  private:
   void wake();
   void take(const sandbox::StoreEvent& event);
   void take(const sandbox::StoredObject& object, bool arrived);
-  void created(const std::string& uid);
+  void came(const std::string& uid);
   void relist();
 
   sandbox::ObjectStore& store_;
@@ -67,11 +79,12 @@ class PodWatcher {
   const std::set<std::string> bound_before_;
   const std::function<double()> clock_;
   std::uint64_t version_;
-  std::unordered_map<std::string, double> created_;
-  std::unordered_map<std::string, double> bound_;
+  std::unordered_map<std::string, PodTimes> created_;
+  std::size_t bound_ = 0;
   std::unordered_set<std::string> refused_;
   std::vector<EvictedPod> evicted_;
   std::optional<double> first_created_;
+  std::optional<double> last_created_;
   std::optional<double> last_bound_;
   std::mutex mutex_;
   std::condition_variable changed_;

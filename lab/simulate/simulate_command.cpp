@@ -7,16 +7,20 @@
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <sstream>
 
 #include "cli/ask/explain_text.hpp"
 #include "cli/line/failure.hpp"
 #include "cli/line/table.hpp"
+#include "config/manifest.hpp"
 #include "framework/base/shown.hpp"
 #include "lab/simulate/expectations.hpp"
 #include "lab/simulate/input_files.hpp"
 #include "lab/simulate/simulate_command.hpp"
 #include "lab/simulate/simulation.hpp"
+#include "lab/simulate/simulation_notes.hpp"
 #include "lab/simulate/simulation_report.hpp"
 #include "lab/simulate/time_limit.hpp"
 
@@ -106,18 +110,61 @@ void print_explanations(const SimulationResult& result) {
   }
 }
 
-void print_json(const SimulationResult& result, bool report) {
-  json pods = json::array();
-  for (const Placement& placement : result.placements) {
-    json pod{{"pod", placement.pod}, {"node", placement.node}, {"phase", placement.phase}};
-    for (const auto& [container, zones] : placement.zones) pod["zones"][container] = zones;
-    if (!placement.devices.empty()) pod["devices"] = placement.devices;
-    if (placement.bind_ms) pod["bindMilliseconds"] = *placement.bind_ms;
-    if (!placement.message.empty()) pod["message"] = placement.message;
-    if (!placement.failure.empty()) pod["failure"] = placement.failure;
-    pods.push_back(std::move(pod));
+// `from`: the argument that it was given by.
+struct InputFile {
+  std::string from;
+  std::string path;
+  std::string sha256;
+};
+
+void put(json& object, const char* key, const std::optional<double>& seconds) {
+  if (seconds) object[key] = *seconds;
+}
+
+json pod_json(const Placement& placement) {
+  json pod{{"pod", placement.pod},
+           {"node", placement.node},
+           {"phase", placement.phase},
+           {"created", placement.created},
+           {"tries", placement.tries}};
+  put(pod, "tried", placement.tried);
+  put(pod, "lastTried", placement.last_tried);
+  put(pod, "bound", placement.bound);
+  put(pod, "ended", placement.ended);
+  for (const auto& [container, zones] : placement.zones) pod["zones"][container] = zones;
+  if (!placement.devices.empty()) pod["devices"] = placement.devices;
+  if (placement.bound) pod["bindMilliseconds"] = 1000 * (*placement.bound - placement.created);
+  if (!placement.reason.empty()) pod["reason"] = placement.reason;
+  if (!placement.message.empty()) pod["message"] = placement.message;
+  if (!placement.failure.empty()) pod["failure"] = placement.failure;
+  return pod;
+}
+
+json run_json(const sandbox::PodLife& life) {
+  json run{
+      {"pod", life.pod}, {"node", life.node}, {"from", life.admitted}, {"requests", life.requests}};
+  if (life.ended >= 0) run["to"] = life.ended;
+  for (const sandbox::ContainerZones& container : life.zones) {
+    std::set<int> zones;
+    for (const auto& [resource, ids] : container.zones) zones.insert(ids.begin(), ids.end());
+    run["zones"][container.container] = zones;
   }
-  json out{{"pods", pods},
+  return run;
+}
+
+void print_json(const SimulationResult& result, const SimulateArguments& arguments,
+                const std::vector<InputFile>& inputs) {
+  json pods = json::array();
+  for (const Placement& placement : result.placements) pods.push_back(pod_json(placement));
+  json runs = json::array();
+  for (const sandbox::PodLife& life : result.lives) runs.push_back(run_json(life));
+  json out{{"version", PLIMSOLL_VERSION},
+           {"seed", arguments.seed},
+           {"flags", arguments.flags},
+           {"inputs", json::object()},
+           {"simulatedSeconds", result.simulated_seconds},
+           {"runs", std::move(runs)},
+           {"pods", std::move(pods)},
            {"notes", result.notes},
            {"bound", result.bound},
            {"seconds", result.seconds},
@@ -134,14 +181,53 @@ void print_json(const SimulationResult& result, bool report) {
            {"evicted", json::array()},
            {"nodes", node_use_json(result.nodes)}};
   for (const EvictedPod& pod : result.evicted) {
-    out["evicted"].push_back({{"pod", pod.pod}, {"node", pod.node}});
+    json one{{"pod", pod.pod}, {"node", pod.node}, {"ended", pod.ended}};
+    if (pod.times) {
+      one["created"] = pod.times->created;
+      put(one, "bound", pod.times->bound);
+    }
+    out["evicted"].push_back(std::move(one));
+  }
+  for (const InputFile& input : inputs) {
+    if (input.path.empty()) continue;
+    out["inputs"][input.from] = {{"file", input.path}};
+    if (!input.sha256.empty()) out["inputs"][input.from]["sha256"] = input.sha256;
   }
   for (const Result<std::string>& answer : result.explanations) {
     out["explanations"].push_back(answer ? json{{"ok", true}, {"result", json::parse(*answer)}}
                                          : json{{"ok", false}, {"error", answer.error().message}});
   }
-  if (report) out["report"] = report_json(result);
-  std::cout << out.dump(2) << "\n";
+  if (arguments.report) out["report"] = report_json(result);
+  std::cout << out.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+}
+
+// RFC 4180; the line ends are those of this system.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string csv_seconds(const std::optional<double>& seconds) {
+  return seconds ? decimal(*seconds, 3) : "";
+}
+
+// What is left out would break the table: notes are for people, on standard error.
+void print_csv(const SimulationResult& result) {
+  std::cout << "pod,node,phase,created,tried,lastTried,bound,ended,tries,zones,devices,failure,"
+               "reason,message\n";
+  for (const Placement& pod : result.placements) {
+    std::cout << csv_field(pod.pod) << ',' << csv_field(pod.node) << ',' << csv_field(pod.phase)
+              << ',' << csv_seconds(pod.created) << ',' << csv_seconds(pod.tried) << ','
+              << csv_seconds(pod.last_tried) << ',' << csv_seconds(pod.bound) << ','
+              << csv_seconds(pod.ended) << ',' << pod.tries << ','
+              << csv_field(pod.zones.empty() ? "" : zones_text(pod)) << ','
+              << csv_field(pod.devices.empty() ? "" : devices_text(pod)) << ','
+              << csv_field(pod.failure) << ',' << csv_field(pod.reason) << ','
+              << csv_field(pod.message) << "\n";
+  }
+  for (const std::string& note : result.notes) std::cerr << "note: " << shown(note) << "\n";
 }
 
 sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
@@ -151,6 +237,7 @@ sandbox::KubeletOptions kubelet_options(const SimulateArguments& arguments) {
   // XML exports of machines are relative to the file that names them.
   options.machines = std::make_shared<sandbox::MachineLibrary>(
       std::filesystem::path(arguments.cluster == "-" ? "" : arguments.cluster).parent_path());
+  options.pessimistic = arguments.unknown_zones == "pessimistic";
   sandbox::ReportOptions& reports = options.reports;
   reports.kind =
       arguments.report_kind == "counts" ? node::ReportKind::kCounts : node::ReportKind::kFacts;
@@ -176,6 +263,30 @@ std::string what_moves(const SimulationResult& result) {
   return text;
 }
 
+// Of the pods that no plugin refused: one of them, or an extender, did not answer.
+std::string failed_pods(const SimulationResult& result) {
+  std::vector<std::string> failed;
+  std::string why;
+  for (const Placement& placement : result.placements) {
+    if (!placement.node.empty() || placement.reason != "SchedulerError") continue;
+    if (failed.empty()) why = placement.message;
+    failed.push_back(placement.pod);
+  }
+  return failed.empty() ? ""
+                        : named("pod", failed) +
+                              " could not be judged, because of an error of a "
+                              "plugin or an extender: " +
+                              why;
+}
+
+// Empty for what cannot be read twice.
+std::string digest_of(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return "";
+  const auto text = config::read_text_file(path);
+  return text ? sha256_of(*text) : "";
+}
+
 }  // namespace
 
 int simulate(const SimulateArguments& arguments) {
@@ -188,11 +299,19 @@ int simulate(const SimulateArguments& arguments) {
   if (!configuration)
     return failure("simulate", "the profile file is not usable:\n" + configuration.error().message);
   std::vector<std::string> notes;
-  auto cluster = read_objects(arguments.cluster, InputRole::kCluster, arguments.lenient, notes);
+  std::vector<InputFile> inputs{{"config", arguments.config, digest_of(arguments.config)},
+                                {"cluster", arguments.cluster, ""},
+                                {"pods", arguments.pods, ""},
+                                {"events", arguments.events, ""},
+                                {"expect", arguments.expect, digest_of(arguments.expect)}};
+  auto cluster = read_objects(arguments.cluster, InputRole::kCluster, arguments.lenient, notes,
+                              &inputs[1].sha256);
   if (!cluster) return failure("simulate", cluster.error().message);
-  auto pods = read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes);
+  auto pods =
+      read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes, &inputs[2].sha256);
   if (!pods) return failure("simulate", pods.error().message);
-  auto events = read_objects(arguments.events, InputRole::kCluster, arguments.lenient, notes);
+  auto events = read_objects(arguments.events, InputRole::kCluster, arguments.lenient, notes,
+                             &inputs[3].sha256);
   if (!events) return failure("simulate", events.error().message);
   Expectations expectations;
   if (!arguments.expect.empty()) {
@@ -218,6 +337,8 @@ int simulate(const SimulateArguments& arguments) {
     std::cerr << std::flush;
     std::_Exit(status);
   };
+  options.until = arguments.until;
+  options.as_schedulers = arguments.as_schedulers;
   ProgressLine progress;
   limit.doing("making the cluster");
   options.timeout = limit.left();
@@ -231,7 +352,9 @@ int simulate(const SimulateArguments& arguments) {
   if (!result) return failure("simulate", result.error().message);
   result->notes.insert(result->notes.begin(), notes.begin(), notes.end());
   if (arguments.output == "json") {
-    print_json(*result, arguments.report);
+    print_json(*result, arguments, inputs);
+  } else if (arguments.output == "csv") {
+    print_csv(*result);
   } else {
     print_text(*result, nodes_shown(arguments.nodes));
     if (arguments.report) std::cout << report_text(*result);
@@ -240,6 +363,9 @@ int simulate(const SimulateArguments& arguments) {
   if (!result->settled) {
     return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
                                    " s while " + what_moves(*result) + "; see --timeout");
+  }
+  if (const std::string failed = failed_pods(*result); !failed.empty()) {
+    return failure("simulate", failed);
   }
   const std::vector<std::string> broken =
       check_expectations(expectations, result->placements, result->kubelets.rejected);

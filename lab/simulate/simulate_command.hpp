@@ -2,6 +2,8 @@
 // `plimsoll-lab simulate`: the real scheduler on a copy of a cluster, in this process.
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,10 +13,13 @@ struct SimulateArguments {
   std::string config;
   std::string cluster;
   std::string pods;
-  std::string expect;                 // empty: no expectations
-  bool lenient = false;               // what is not understood is noted, not refused
-  std::string output = "text";        // or json
-  bool report = false;                // print the topology report
+  std::string expect;           // empty: no expectations
+  bool lenient = false;         // what is not understood is noted, not refused
+  std::string output = "text";  // or json, or csv
+  bool report = false;          // print the topology report
+  std::optional<double> until;  // when the run ends, in seconds; null: when nothing moves
+  std::vector<std::string> as_schedulers;    // whose waiting pods are taken
+  std::string unknown_zones = "optimistic";  // or pessimistic
   double speed = 0;                   // highest, of the simulated clock; 0: as fast as possible
   bool oracle = false;                // ask the kubelets themselves instead of reports
   uint64_t seed = 1;                  // of random variations and faults
@@ -32,6 +37,7 @@ struct SimulateArguments {
   std::string nodes = "20";          // how many of them are shown, or "all"
   std::vector<std::string> explain;  // pods to be explained at the end
   std::vector<std::string> plugin_directories;
+  std::map<std::string, std::vector<std::string>> flags;  // as they were given, for the result
 };
 // Returns the exit status.
 [[nodiscard]] int simulate(const SimulateArguments& arguments);

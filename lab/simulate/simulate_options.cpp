@@ -54,7 +54,10 @@ RunCommand add_simulate(CLI::App& command) {
       ->check(CLI::Range(0.0, 0.99));
   command.add_option("--expect", arguments->expect, "What must hold at the end");
   add_lenient_flag(command, arguments->lenient);
-  add_output_option(command, arguments->output);
+  command
+      .add_option("-o,--output", arguments->output,
+                  "text, json (docs/simulation.schema.json), or csv: the pods alone")
+      ->check(CLI::IsMember({"text", "json", "csv"}));
   command
       .add_option("--report-delay-ms", arguments->report_delay_ms,
                   "How late nodes report their topology")
@@ -62,6 +65,20 @@ RunCommand add_simulate(CLI::App& command) {
   add_simulated_reports(command, *arguments);
   command.add_flag("--report", arguments->report,
                    "Print what became of topology: refusals, held-back pods, zones");
+  command
+      .add_option("--until", arguments->until,
+                  "When the run ends, in simulated seconds since the scheduler was ready, and with "
+                  "it the averages; without it, when nothing moves any more")
+      ->check(CLI::Range(0.0, 1e9));
+  command
+      .add_option("--unknown-zones", arguments->unknown_zones,
+                  "Where running pods are whose zones no report shows: packed into few zones "
+                  "(optimistic), or each in every zone (pessimistic)")
+      ->check(CLI::IsMember({"optimistic", "pessimistic"}));
+  command.add_option(
+      "--as-scheduler", arguments->as_schedulers,
+      "Name of a scheduler whose waiting pods are taken by the first profile; may be "
+      "repeated. A name of the profile file takes those of all other schedulers");
   command
       .add_option("--speed", arguments->speed,
                   "Highest speed of the simulated clock; without it, as fast as it can be computed")
@@ -82,7 +99,10 @@ RunCommand add_simulate(CLI::App& command) {
       ->check(CLI::PositiveNumber);
   add_plugin_option(command, arguments->plugin_directories);
   add_log_options(command, *log);
-  return [arguments, log](const Words&) {
+  return [arguments, log, &command](const Words&) {
+    for (const CLI::Option* option : command.get_options()) {
+      if (option->count() > 0) arguments->flags[option->get_name()] = option->reduced_results();
+    }
     log_to_stderr(log->level, log->format);
     return simulate(*arguments);
   };

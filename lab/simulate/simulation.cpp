@@ -6,10 +6,12 @@
 #include <future>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <plimsoll/note.hpp>
 #include <set>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
@@ -28,6 +30,7 @@ namespace plimsoll::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using nlohmann::json;
 using namespace std::chrono_literals;
 
 // The run ends after so many seconds of the simulated clock without changes: longer than the
@@ -60,16 +63,86 @@ void expect_waiting_pods(const sandbox::ObjectStore& store, const std::set<std::
   }
 }
 
+// The objects, with those pods ours that wait for other schedulers:
+// SimulationOptions::as_schedulers.
+std::vector<std::string> with_pods_taken(const std::vector<std::string>& objects,
+                                         const config::Validation& configuration,
+                                         const std::vector<std::string>& as_schedulers) {
+  std::vector<std::string> texts = objects;
+  if (as_schedulers.empty() || configuration.profiles.empty()) return texts;
+  const std::set<std::string> ours = scheduler_names(configuration);
+  const std::set<std::string> taken(as_schedulers.begin(), as_schedulers.end());
+  const auto of_all = std::ranges::find_if(
+      as_schedulers, [&ours](const std::string& name) { return ours.contains(name); });
+  for (std::string& text : texts) {
+    json object = json::parse(text, nullptr, false);
+    if (!object.is_object() || object.value("kind", json()) != "Pod") continue;
+    json& spec = object["spec"];
+    if (!spec.is_object() || spec.value("nodeName", json("")) != "") continue;
+    const json wanted = spec.value("schedulerName", json("default-scheduler"));
+    if (!wanted.is_string() || ours.contains(wanted.get<std::string>())) continue;
+    if (taken.contains(wanted.get<std::string>()))
+      spec["schedulerName"] = configuration.profiles.front().scheduler_name;
+    else if (of_all != as_schedulers.end())
+      spec["schedulerName"] = *of_all;
+    else
+      continue;
+    text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+  return texts;
+}
+
+// When the scheduler tried each pod, by the clock. Attempts are heard of on its loop.
+class Tries {
+ public:
+  struct Of {
+    double first = 0;
+    double last = 0;
+    uint64_t count = 0;
+  };
+  void add(std::string_view uid, double now) {
+    const std::lock_guard lock(mutex_);
+    const auto [at, fresh] = tries_.try_emplace(std::string(uid), Of{now, now, 0});
+    at->second.last = now;
+    ++at->second.count;
+  }
+  [[nodiscard]] Of of(const std::string& uid) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = tries_.find(uid);
+    return found == tries_.end() ? Of() : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Of> tries_;  // by uid
+};
+
 void collect(const sandbox::ObjectStore& store, const std::set<std::string>& names,
              const std::set<std::string>& bound_before, const PodWatcher& watcher,
-             SimulationResult& result) {
+             const Tries& tries, double begin, SimulationResult& result) {
+  std::map<std::string_view, double> ends;  // by uid
+  for (const sandbox::PodLife& life : result.lives) {
+    if (life.ended >= 0) ends[life.uid] = life.ended;
+  }
   const auto pods = store.list(sandbox::kPods);
   if (!pods) return;
   for (const sandbox::ObjectPtr& object : pods->objects) {
     if (bound_before.contains(object->uid)) continue;
     if (!names.contains(object->field("spec.schedulerName"))) continue;
     Placement placement = placement_of(object->parse());
-    placement.bind_ms = watcher.bind_ms(object->uid);
+    if (const auto times = watcher.times(object->uid)) {
+      placement.created = times->created - begin;
+      if (times->bound) placement.bound = *times->bound - begin;
+    }
+    if (const Tries::Of tried = tries.of(object->uid); tried.count > 0) {
+      placement.tries = tried.count;
+      placement.tried = tried.first - begin;
+      placement.last_tried = tried.last - begin;
+    }
+    if (const auto end = ends.find(object->uid); end != ends.end())
+      placement.ended = end->second;
+    else if (placement.phase == "Failed")
+      placement.ended = placement.bound;  // its kubelet refused it at once
     if (!placement.node.empty()) ++result.bound;
     if (!watcher.decided(object->uid)) result.undecided.push_back(placement.pod);
     result.placements.push_back(std::move(placement));
@@ -84,6 +157,19 @@ std::set<std::string> bound_pods(const sandbox::ObjectStore& store) {
     }
   }
   return bound;
+}
+
+std::map<std::string, double> resource_seconds(const std::vector<sandbox::PodLife>& lives,
+                                               const Window& window) {
+  std::map<std::string, double> seconds;
+  for (const sandbox::PodLife& life : lives) {
+    const double end = life.ended < 0 ? window.to : std::min(life.ended, window.to);
+    const double time = end - std::max(life.admitted, window.from);
+    if (time <= 0) continue;
+    for (const auto& [name, amount] : life.requests)
+      seconds[name] += time * static_cast<double>(amount);
+  }
+  return seconds;
 }
 
 StateSnapshot snapshot_of(Scheduler& scheduler) {
@@ -116,7 +202,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   const auto deadline = Clock::now() + options.timeout;
   // Names and UIDs that are made up are the same for the same seed, 0 too.
   sandbox::ObjectStore store({.seed = 2 * options.kubelets.seed + 1});
-  auto loaded = sandbox::load_cluster(store, options.cluster);
+  auto loaded = sandbox::load_cluster(
+      store, with_pods_taken(options.cluster, configuration, options.as_schedulers));
   if (!loaded) return fail(loaded.error().within("loading the cluster"));
   SimulationNotes notes;
   notes.add(loaded->notes);
@@ -125,11 +212,10 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   if (!kubelet_options.machines) {
     kubelet_options.machines = std::make_shared<sandbox::MachineLibrary>();
   }
-  if (auto installed = sandbox::install_machine_nodes(store, *kubelet_options.machines,
-                                                      kubelet_options.reports.kind);
-      !installed) {
-    return fail(installed.error());
-  }
+  const auto hidden = sandbox::install_machine_nodes(store, *kubelet_options.machines,
+                                                     kubelet_options.reports.kind);
+  if (!hidden) return fail(hidden.error());
+  note_hidden_amounts(*hidden, notes);
   const auto clock = std::make_shared<sandbox::SimulatedClock>();
   const sandbox::TimestampScope stamps(clock);
   kubelet_options.clock = clock;
@@ -163,8 +249,12 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   alone.config.client_connection.content_type = "application/json";  // the only type served
   std::optional<sandbox::OracleScope> oracle;
   if (options.oracle) oracle.emplace(store, kubelets);
-  auto session = Session::create(alone, modules, access, nullptr, Session::Mode::kSimulated,
-                                 [scheduler_ms] { return scheduler_ms->load(); });
+  Tries tries;
+  SessionChoices choices;
+  choices.on_attempt = [&tries, &clock](std::string_view uid) { tries.add(uid, clock->seconds()); };
+  auto session = Session::create(
+      alone, modules, access, nullptr, Session::Mode::kSimulated,
+      [scheduler_ms] { return scheduler_ms->load(); }, choices);
   if (!session) return fail(session.error());
 
   PodWatcher watcher(store, names, bound_before, [&kubelets] { return kubelets.seconds(); });
@@ -184,19 +274,27 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   std::vector<std::string> later = options.pods;
   later.insert(later.end(), options.events.begin(), options.events.end());
   std::vector<std::string> without_time;
-  Arrivals arrivals(later, without_time);
+  Arrivals arrivals(with_pods_taken(later, configuration, options.as_schedulers), without_time);
   notes.add(without_time);
   Pace pace({store, kubelets, controllers, **session, *clock, *scheduler_ms}, options.speed);
   const double begin = clock->seconds();
   double last_change = begin;
-  double decided_at = begin;  // since when every pod is bound or was found unschedulable
+  double decided_at = begin;     // since when every pod is bound or was found unschedulable
+  std::optional<double> marked;  // the end of the window so far
   while (!result.settled && Clock::now() < deadline) {
     look_for_hang();
     if (!pace.rests()) continue;
     const double now = clock->seconds();
     while (watcher.follow(0ms)) last_change = now;
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
+    if (watcher.last_created() != marked) {
+      marked = watcher.last_created();
+      kubelets.mark();
+    }
     if (options.until && now - begin >= *options.until) {
+      if (marked) kubelets.mark();
+      if (marked) marked = begin + *options.until;
+      result.until = true;
       result.settled = true;
       break;
     }
@@ -212,6 +310,8 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
     if (options.until) next = std::min(next, begin + *options.until);
     if (arrivals.next() || !watcher.all_decided()) {
       decided_at = next;
+    } else if (options.until) {
+      // The user says when it ends.
     } else if (const sandbox::KubeletStats running = kubelets.stats();
                running.pending_finishes == 0) {
       const SchedulingQueue::Sizes& queue = pace.scheduler().queue;
@@ -248,14 +348,23 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.nodes = node_use(state, kubelets.zones());
   result.evicted = watcher.evicted();
   result.lives = kubelets.lives();
+  for (EvictedPod& pod : result.evicted) {
+    pod.ended -= begin;
+    if (pod.times) pod.times->created -= begin;
+    if (pod.times && pod.times->bound) *pod.times->bound -= begin;
+  }
   for (sandbox::PodLife& life : result.lives) {
     life.admitted -= begin;
     if (life.ended >= 0) life.ended -= begin;
   }
+  if (marked) {
+    result.window = Window{*watcher.first_created() - begin, *marked - begin};
+    result.resource_seconds = resource_seconds(result.lives, *result.window);
+  }
   result.held_back = held_back_pods(store, kubelets, names);
   (*server)->stop();
-  collect(store, names, bound_before, watcher, result);
-  note_what_is_left_out(store, kubelets, names, notes);
+  collect(store, names, bound_before, watcher, tries, begin, result);
+  note_what_is_left_out(store, kubelets, names, kubelet_options.pessimistic, notes);
   result.notes = notes.all();
   return result;
 }

@@ -35,14 +35,24 @@ struct SimulationOptions {
   double speed = 0;
   // `modules` were loaded with oracle_modules(), which ask these kubelets.
   bool oracle = false;
-  // Ends the run at this moment of the simulated clock, even if pods wait; null: see
-  // run_simulation.
+  // The run goes on until this moment of the simulated clock, and no longer, whatever happens;
+  // null: see run_simulation.
   std::optional<double> until;
   std::vector<std::string> explain;  // pods, "namespace/name", to be explained at the end
   std::function<void(const std::string& url)> on_serving;  // the API server's
   // Told when the scheduler loop hangs, or is busy with one thing for half of `timeout`. It should
   // end the process: what hangs cannot be stopped.
   std::function<void(const std::string& problem)> on_hang;
+  // Schedulers whose waiting pods the first profile takes. One that a profile has itself takes the
+  // waiting pods of all others.
+  std::vector<std::string> as_schedulers;
+};
+
+// The part of a run that averages and hours are about, in seconds of the simulated clock since the
+// scheduler was ready: from the first arrival of a pod to the last, or to SimulationOptions::until.
+struct Window {
+  double from = 0;
+  double to = 0;
 };
 
 struct SimulationResult {
@@ -63,6 +73,10 @@ struct SimulationResult {
   std::vector<std::string> coming;     // pods that have not arrived yet
   std::vector<HeldBackPod> held_back;
   std::map<std::string, sandbox::ZoneUse> zone_use;  // by resource
+  std::optional<Window> window;                      // null: no pod came
+  bool until = false;                                // it ends as SimulationOptions::until says
+  // Resource seconds that pods had of their nodes in the window: of CPUs in thousandths.
+  std::map<std::string, double> resource_seconds;
   // Seconds of the simulated clock since the scheduler was ready.
   std::vector<sandbox::PodLife> lives;
   double simulated_seconds = 0;  // at the end

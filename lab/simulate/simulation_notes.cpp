@@ -56,6 +56,19 @@ void note_nodes(const sandbox::ObjectStore& store, const sandbox::SimulatedKubel
   }
 }
 
+void note_unknown_zones(const sandbox::SimulatedKubelets& kubelets, bool pessimistic,
+                        SimulationNotes& notes) {
+  std::vector<std::string> pods;
+  for (const auto& [pod, node] : kubelets.unknown_zones()) pods.push_back(pod + " on " + node);
+  if (pods.empty()) return;
+  const bool one = pods.size() == 1;
+  notes.add("nobody knows the zones of " + std::string(one ? "the running " : "") +
+            named(one ? "pod" : "running pod", pods) +
+            (pessimistic ? ": each counts in every zone, so what fits is a lower bound"
+                         : ": taken as packed into few zones, so what fits is an upper bound "
+                           "(--unknown-zones pessimistic gives a lower one)"));
+}
+
 }  // namespace
 
 void SimulationNotes::add(const std::string& note) {
@@ -71,10 +84,28 @@ std::string named(std::string_view what, const std::vector<std::string>& names) 
   return std::to_string(names.size()) + " " + std::string(what) + "s (" + names.front() + ", ...)";
 }
 
+void note_hidden_amounts(const std::vector<sandbox::HiddenAmount>& hidden, SimulationNotes& notes) {
+  std::map<std::string, std::vector<std::string>> nodes;  // by resource
+  std::map<std::string, const sandbox::HiddenAmount*> first;
+  for (const sandbox::HiddenAmount& amount : hidden) {
+    nodes[amount.resource].push_back(amount.node);
+    first.try_emplace(amount.resource, &amount);
+  }
+  for (const auto& [resource, names] : nodes) {
+    const sandbox::HiddenAmount& amount = *first.at(resource);
+    notes.add(named("node", names) + ": Node.status has " +
+              node::format_amount(resource, amount.said) + " " + resource +
+              ", and the machine describes " + node::format_amount(resource, amount.described) +
+              ": the machine counts (annotation " + sandbox::kMachineAnnotation + ")");
+  }
+}
+
 void note_what_is_left_out(const sandbox::ObjectStore& store,
                            const sandbox::SimulatedKubelets& kubelets,
-                           const std::set<std::string>& scheduler_names, SimulationNotes& notes) {
+                           const std::set<std::string>& scheduler_names, bool pessimistic,
+                           SimulationNotes& notes) {
   note_foreign_pods(store, scheduler_names, notes);
+  note_unknown_zones(kubelets, pessimistic, notes);
   note_nodes(store, kubelets, notes);
 }
 

@@ -9,6 +9,7 @@
 
 #include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/kubelet/machine_nodes.hpp"
 
 namespace plimsoll::cli {
 
@@ -27,10 +28,14 @@ class SimulationNotes {
 // The subject of a note: "pod a/b", "3 pods (a/b, ...)".
 [[nodiscard]] std::string named(std::string_view what, const std::vector<std::string>& names);
 
+// Machines that replace what Node.status said.
+void note_hidden_amounts(const std::vector<sandbox::HiddenAmount>& hidden, SimulationNotes& notes);
+
 // What of the objects nobody here took care of. To be called at the end, when `kubelets` are
-// stopped. `scheduler_names`: of the profile file.
+// stopped. `scheduler_names`: of the profile file. `pessimistic`: KubeletOptions::pessimistic.
 void note_what_is_left_out(const sandbox::ObjectStore& store,
                            const sandbox::SimulatedKubelets& kubelets,
-                           const std::set<std::string>& scheduler_names, SimulationNotes& notes);
+                           const std::set<std::string>& scheduler_names, bool pessimistic,
+                           SimulationNotes& notes);
 
 }  // namespace plimsoll::cli

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/line/table.hpp"
+#include "node/report/node_kind.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -43,8 +46,77 @@ std::string amount_text(const std::string& resource, double amount) {
   return text;
 }
 
+std::string moment_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g s", seconds);
+  return text;
+}
+
 std::string use_text(const std::string& resource, double used, int64_t allocatable) {
   return amount_text(resource, used) + " (" + percent(share_of(used, allocatable)) + ")";
+}
+
+bool has_hours(const std::string& resource) {
+  return resource == "cpu" || node::is_device(resource);
+}
+
+// What the nodes have, as they are at the end.
+double allocatable_of(const SimulationResult& result, const std::string& resource) {
+  double all = 0;
+  for (const NodeUse& node : result.nodes) {
+    const auto found = node.all.find(resource);
+    if (found != node.all.end()) all += static_cast<double>(found->second.allocatable);
+  }
+  return all;
+}
+
+struct Hours {
+  double used = 0;
+  double allocatable = 0;
+};
+
+// By resource: of CPUs, and of devices as their resource counts them.
+std::map<std::string, Hours> hours_of(const SimulationResult& result) {
+  std::map<std::string, Hours> hours;
+  if (!result.window) return hours;
+  std::set<std::string> resources{"cpu"};
+  for (const NodeUse& node : result.nodes) {
+    for (const auto& [name, use] : node.all) {
+      if (has_hours(name)) resources.insert(name);
+    }
+  }
+  for (const std::string& name : resources) {
+    const double unit = 3600.0 * (name == "cpu" ? 1000 : 1);
+    const auto used = result.resource_seconds.find(name);
+    hours[name] = {used == result.resource_seconds.end() ? 0 : used->second / unit,
+                   allocatable_of(result, name) * (result.window->to - result.window->from) / unit};
+  }
+  return hours;
+}
+
+std::string window_text(const SimulationResult& result) {
+  if (!result.window) return "window: no pod came; averages are of the end\n";
+  const Window& window = *result.window;
+  if (window.to <= window.from) {
+    return "window: all pods came at " + moment_text(window.from) +
+           "; averages are of that moment (--until SECONDS makes it longer)\n";
+  }
+  return "window: averages and hours are from the first arrival of a pod (" +
+         moment_text(window.from) + ") to " + (result.until ? "--until" : "the last arrival") +
+         " (" + moment_text(window.to) + ")\n";
+}
+
+std::string hours_text(const SimulationResult& result) {
+  std::string out;
+  for (const auto& [name, hours] : hours_of(result)) {
+    char text[96];
+    std::snprintf(text, sizeof text, " hours: %.1f of %.1f", hours.used, hours.allocatable);
+    const bool gpus = name.ends_with("/gpu") && !name.starts_with("koordinator.sh/");
+    out += (name == "cpu" ? "CPU" : gpus ? "GPU (" + name + ")" : name) + text;
+    if (hours.allocatable > 0) out += " (" + percent(hours.used / hours.allocatable) + ")";
+    out += "\n";
+  }
+  return out;
 }
 
 }  // namespace
@@ -85,6 +157,7 @@ std::string report_text(const SimulationResult& result) {
   out += "reports: " + std::to_string(kubelets.reports) + " written, " +
          std::to_string(kubelets.reports_lost) + " lost, " +
          std::to_string(kubelets.agent_restarts) + " agent restarts\n";
+  out += window_text(result) + hours_text(result);
   if (result.zone_use.empty()) return out;
   Table table({"RESOURCE", "ALLOCATABLE", "AT THE END", "ON AVERAGE", "PEAK", "ZONES AT THE END",
                "SPREAD"});
@@ -119,10 +192,22 @@ json report_json(const SimulationResult& result) {
                    {"emptiestZone", use.emptiest},
                    {"spread", use.spread}};
   }
+  json hours = json::object();
+  for (const auto& [name, of] : hours_of(result)) {
+    hours[name] = {{"used", of.used}, {"allocatable", of.allocatable}};
+  }
+  json window;
+  if (result.window) {
+    window = {{"from", result.window->from},
+              {"to", result.window->to},
+              {"end", result.until ? "until" : "last arrival"}};
+  }
   return {{"rejections", kubelets.rejections},
           {"topologyAffinityErrors", kubelets.topology_rejections},
           {"heldBack", std::move(held_back)},
           {"zones", std::move(zones)},
+          {"window", std::move(window)},
+          {"hours", std::move(hours)},
           {"exclusivePods", kubelets.exclusive_pods},
           {"crossZonePods", kubelets.cross_zone_pods},
           {"crossZoneContainers", kubelets.cross_zone_containers},

@@ -61,8 +61,11 @@ TEST_F(PodWatcherTest, CountsWhatBecomesOfOurPods) {
   EXPECT_EQ(watcher.bound(), 1U);
   EXPECT_EQ(watcher.refused(), 1U);
   EXPECT_TRUE(watcher.all_decided());
-  EXPECT_TRUE(watcher.bind_ms(a).has_value());
-  EXPECT_FALSE(watcher.bind_ms(waiting).has_value());
+  ASSERT_TRUE(watcher.times(a) && watcher.times(waiting));
+  EXPECT_GT(watcher.times(a)->bound.value_or(0), watcher.times(a)->created);
+  EXPECT_FALSE(watcher.times(waiting)->bound);
+  EXPECT_EQ(watcher.first_created(), watcher.times(waiting)->created);
+  EXPECT_EQ(watcher.last_created(), watcher.times(a)->created);
   const double seconds = watcher.seconds();
   EXPECT_GT(seconds, 0);
   ASSERT_TRUE(store.remove(kPods, {"d", "a"}));

@@ -20,9 +20,12 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 using testing::AllOf;
 using testing::Contains;
+using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 struct Simulated {
   int code = -1;
@@ -173,24 +176,240 @@ TEST(PlimsollSimulation, NotesWaitingPodsOfOtherSchedulersInTheClusterFile) {
                                            HasSubstr("they are not scheduled"))));
 }
 
-TEST(PlimsollSimulation, NotesNodesWhoseZonesAreNotSimulated) {
-  const json report = {
-      {"apiVersion", "topology.node.k8s.io/v1alpha2"},
-      {"kind", "NodeResourceTopology"},
-      {"metadata", {{"name", "zones"}}},
-      {"zones",
-       {{{"name", "node-0"},
+// A NodeResourceTopology of zones with so many CPUs each, of which all are free.
+json topology(const std::string& name, const std::vector<int>& cpus) {
+  json zones = json::array();
+  for (const int count : cpus) {
+    const std::string all = std::to_string(count);
+    zones.push_back(
+        {{"name", "node-" + std::to_string(zones.size())},
          {"type", "Node"},
          {"resources",
-          {{{"name", "cpu"}, {"capacity", "8"}, {"allocatable", "8"}, {"available", "8"}}}}}}}};
-  const json total = {{"cpu", "8"}, {"pods", "9"}};
-  const Simulated some =
-      simulate({node("zones", total), report, node("plain", total), node("bad", {{"cpu", "x"}})});
+          {{{"name", "cpu"}, {"capacity", all}, {"allocatable", all}, {"available", all}}}}});
+  }
+  return {{"apiVersion", "topology.node.k8s.io/v1alpha2"},
+          {"kind", "NodeResourceTopology"},
+          {"metadata", {{"name", name}}},
+          {"zones", zones}};
+}
+
+const json kTotal = {{"cpu", "8"}, {"memory", "64Gi"}, {"pods", "99"}};
+
+json pinned(const std::string& name, int cpus, const char* arrives, const char* runs) {
+  json made = pod(name, {{"cpu", std::to_string(cpus)}, {"memory", "1Gi"}});
+  made["metadata"]["annotations"] = {{"sandbox.plimsoll.io/arrive-seconds", arrives},
+                                     {"sandbox.plimsoll.io/run-seconds", runs}};
+  return made;
+}
+
+TEST(PlimsollSimulation, TheSamePlacementsHaveTheSameAverages) {
+  const std::vector<json> cluster{node("n", kTotal), topology("n", {8})};
+  const std::vector<json> pods{pinned("a", 2, "100", "300"), pinned("b", 2, "110", "300"),
+                               pinned("c", 1, "120", "300")};
+  const json report = simulate(cluster, pods, {"--report"}).result.at("report");
+  EXPECT_EQ(report.at("window"), json({{"from", 100.0}, {"to", 120.0}, {"end", "last arrival"}}));
+  const json& cpu = report.at("zones").at("cpu");
+  EXPECT_DOUBLE_EQ(cpu.at("mean"), 3000) << "2 CPUs for 10 s and 4 for as long";
+  EXPECT_EQ(cpu.at("peak"), 5000);
+  EXPECT_DOUBLE_EQ(report.at("hours").at("cpu").at("used"), (2 * 20 + 2 * 10) / 3600.0);
+  EXPECT_DOUBLE_EQ(report.at("hours").at("cpu").at("allocatable"), 8 * 20 / 3600.0);
+
+  // Because it waits the run goes on until the others have ended.
+  std::vector<json> and_one = pods;
+  and_one.push_back(pinned("never", 99, "110", "1"));
+  const Simulated with_one = simulate(cluster, and_one, {"--report"});
+  EXPECT_GT(with_one.result.at("simulatedSeconds"), 400);
+  const json& same = with_one.result.at("report");
+  EXPECT_EQ(same.at("window"), report.at("window"));
+  EXPECT_EQ(same.at("hours"), report.at("hours"));
+  for (const char* key : {"mean", "peak", "spread"}) {
+    EXPECT_EQ(same.at("zones").at("cpu").at(key), cpu.at(key)) << key;
+  }
+  EXPECT_THAT(
+      simulate(cluster, pods, {"--report", "-o", "text"}).out,
+      AllOf(HasSubstr("from the first arrival of a pod (100 s) to the last arrival (120 s)"),
+            HasSubstr("CPU hours: 0.0 of 0.0 (37.5 %)")));
+}
+
+TEST(PlimsollSimulation, GoesOnUntilItIsToldTo) {
+  const std::vector<json> cluster{node("n", kTotal), topology("n", {8})};
+  const std::vector<json> pods{pinned("a", 8, "0", "1799.8"), pinned("late", 1, "9999", "1")};
+  const Simulated done = simulate(cluster, pods, {"--report", "--until", "3600"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_EQ(done.result.at("simulatedSeconds"), 3600);
+  EXPECT_EQ(done.result.at("pods").size(), 1U) << "the other one comes later";
+  const json& report = done.result.at("report");
+  EXPECT_EQ(report.at("window"), json({{"from", 0.0}, {"to", 3600.0}, {"end", "until"}}));
+  EXPECT_NEAR(report.at("hours").at("cpu").at("used"), 4, 0.001);
+  EXPECT_DOUBLE_EQ(report.at("hours").at("cpu").at("allocatable"), 8);
+  EXPECT_NEAR(report.at("zones").at("cpu").at("mean"), 4000, 0.1);
+  // Nothing moves, and no pod came.
+  const json still = simulate(cluster, {}, {"--report", "--until", "7"}).result;
+  EXPECT_EQ(still.at("simulatedSeconds"), 7);
+  EXPECT_TRUE(still.at("report").at("window").is_null());
+}
+
+TEST(PlimsollSimulation, SaysWhenEachPodCameWasTriedBoundAndEnded) {
+  const std::vector<json> cluster{node("n", kTotal), topology("n", {8})};
+  const std::vector<json> pods{pinned("first", 8, "0", "99.8"), pinned("second", 8, "10", "50")};
+  const json result = simulate(cluster, pods).result;
+  const json& first = result.at("pods").at(0);
+  EXPECT_EQ(first.at("pod"), "d/first");
+  EXPECT_EQ(first.at("created"), 0);
+  EXPECT_EQ(first.at("tried"), 0);
+  EXPECT_EQ(first.at("bound"), 0);
+  EXPECT_EQ(first.at("tries"), 1);
+  EXPECT_NEAR(first.at("ended"), 100, 0.01) << "it began after 0.2 s";
+  const json& second = result.at("pods").at(1);
+  EXPECT_EQ(second.at("created"), 10);
+  EXPECT_EQ(second.at("tried"), 10);
+  EXPECT_EQ(second.at("tries"), 2);
+  EXPECT_NEAR(second.at("lastTried"), 100, 0.01);
+  EXPECT_NEAR(second.at("bound"), 100, 0.01);
+  EXPECT_FALSE(second.contains("ended")) << "nothing waits for its end";
+  const json& run = result.at("runs").at(0);
+  EXPECT_EQ(run.at("pod"), "d/first");
+  EXPECT_EQ(run.at("node"), "n");
+  EXPECT_EQ(run.at("from"), 0);
+  EXPECT_NEAR(run.at("to"), 100, 0.01);
+  EXPECT_EQ(run.at("requests").at("cpu"), 8000);
+  EXPECT_EQ(run.at("zones"), json({{"c", {0}}}));
+}
+
+TEST(PlimsollSimulation, SaysWhatItWasMadeOf) {
+  const json result =
+      simulate({node("n", kTotal)}, {}, {"--seed", "7", "--report-loss", "0.1"}).result;
+  EXPECT_FALSE(result.at("version").get<std::string>().empty());
+  EXPECT_EQ(result.at("seed"), 7);
+  EXPECT_EQ(result.at("flags").at("--report-loss"), json({"0.1"}));
+  EXPECT_FALSE(result.at("flags").contains("--report-jitter"));
+  // As sha256sum says.
+  const TempDir dir;
+  const std::string profile = dir.path() / "p.yaml";
+  ASSERT_TRUE(write_file(profile, kPlainProfile));
+  const json inputs = simulate({node("n", kTotal)}, {}, {}, profile).result.at("inputs");
+  EXPECT_EQ(inputs.at("config"),
+            json({{"file", profile},
+                  {"sha256", "9e91dbbd26a3ea0bf6455e0b7aac18e9b133b8a6058abf53bfa86b9ffcbe9cf8"}}));
+  EXPECT_EQ(inputs.at("cluster").at("sha256").get<std::string>().size(), 64U);
+  EXPECT_FALSE(inputs.contains("pods"));
+}
+
+// Every key that is printed stands in the schema, and is of its type.
+TEST(PlimsollSimulation, TheSchemaHasWhatIsPrinted) {
+  constexpr const char* kCheck = R"(
+import json, sys
+from jsonschema import Draft202012Validator
+schema = json.load(open('docs/simulation.schema.json'))
+Draft202012Validator.check_schema(schema)
+def close(part):
+    if isinstance(part, dict):
+        if 'properties' in part and part.get('type') != 'string':
+            part.setdefault('additionalProperties', False)
+        for inner in part.values(): close(inner)
+close(schema)
+for path in sys.argv[1:]:
+    for error in Draft202012Validator(schema).iter_errors(json.load(open(path))):
+        print(path, error.json_path, error.message)
+)";
+  const TempDir dir;
+  ChildOptions options;
+  options.argv = {"/usr/bin/env", "python3", "-W", "ignore", "-c", kCheck};
+  const auto add = [&](const char* name, const Simulated& done) {
+    ASSERT_TRUE(done.result.is_object()) << name << done.err;
+    ASSERT_TRUE(write_file((dir.path() / name).string(), done.out));
+    options.argv.push_back((dir.path() / name).string());
+  };
+  const auto sample = [](const std::string& name, const std::string& profile) {
+    const std::string folder = "examples/clusters/" + name + "/";
+    return simulate({}, {},
+                    {"--cluster", folder + "cluster.yaml", "--pods", folder + "pods.yaml",
+                     "--report", "--explain", "default/none"},
+                    "examples/profiles/" + profile);
+  };
+  add("machines", sample("machines", "topology.yaml"));
+  add("preemption", sample("preemption", "topology.yaml"));
+  add("hami", sample("hami", "hami.yaml"));
+  add("waits", simulate({node("n", kTotal), topology("n", {8})},
+                        {pinned("a", 8, "0", "5"), pinned("b", 9, "1", "1")}, {"--report"}));
+  add("nothing", simulate({node("n", kTotal)}, {}, {"--report", "--until", "1"}));
+  // A key that the schema does not have is found.
+  auto check = ChildProcess::start(options);
+  ASSERT_TRUE(check.has_value());
+  auto status = check->wait(60s);
+  ASSERT_TRUE(status && status->code == 0) << check->error_output();
+  EXPECT_EQ(check->output(), "");
+  Simulated changed = simulate({node("n", kTotal)});
+  changed.result["nodes"][0]["new"] = 1;
+  changed.out = changed.result.dump();
+  add("changed", changed);
+  check = ChildProcess::start(options);
+  ASSERT_TRUE(check.has_value());
+  status = check->wait(60s);
+  EXPECT_THAT(check->output(), AllOf(HasSubstr("$.nodes[0]"), HasSubstr("new")));
+}
+
+TEST(PlimsollSimulation, WritesPodsAsCsv) {
+  json closed = node("closed", kTotal);
+  closed["spec"]["unschedulable"] = true;
+  const Simulated done =
+      simulate({node("n", kTotal), closed},
+               {pod("a", {{"cpu", "1"}}), pod("waits", {{"cpu", "9"}})}, {"-o", "csv"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out,
+              StartsWith("pod,node,phase,created,tried,lastTried,bound,ended,tries,zones,devices,"
+                         "failure,reason,message\n"
+                         "d/a,n,Running,0.000,0.000,0.000,0.000,,1,,,,,\n"
+                         "d/waits,,Pending,0.000,0.000,0.000,,,1,,,,Unschedulable,"
+                         "\"0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were "
+                         "unschedulable."));
+  EXPECT_THAT(done.out, EndsWith("\"\n"));
+  EXPECT_THAT(done.err, HasSubstr("note: 2 nodes (closed, ...) have neither"));
+}
+
+TEST(PlimsollSimulation, TakesPodsOfOtherSchedulers) {
+  const std::string profile = std::string(kPlainProfile) +
+                              "profiles: [{schedulerName: one}, "
+                              "{schedulerName: two}]\n";
+  const std::vector<json> cluster{node("n", kTotal),
+                                  pod("a", {{"cpu", "1"}}, {{"schedulerName", "their"}})};
+  const std::vector<json> pods{pod("b", {{"cpu", "1"}}, {{"schedulerName", "their"}}),
+                               pod("c", {{"cpu", "1"}}),
+                               pod("d", {{"cpu", "1"}}, {{"schedulerName", "one"}})};
+  const auto taken = [&](const std::vector<std::string>& flags) {
+    const Simulated done = simulate(cluster, pods, flags, profile);
+    EXPECT_EQ(done.code, 0) << done.err;
+    std::vector<std::string> names;
+    for (const json& one : done.result.at("pods")) names.push_back(one.at("pod"));
+    return names;
+  };
+  EXPECT_EQ(taken({}), std::vector<std::string>({"d/d"}));
+  EXPECT_EQ(taken({"--as-scheduler", "their"}), std::vector<std::string>({"d/a", "d/b", "d/d"}));
+  EXPECT_EQ(taken({"--as-scheduler", "two"}),
+            std::vector<std::string>({"d/a", "d/b", "d/c", "d/d"}));
+}
+
+// Not for want of a place.
+TEST(PlimsollSimulation, FailsIfAPodCouldNotBeJudged) {
+  informer::test::ScriptedServer extender(
+      [](const auto&, auto& exchange) { exchange.reply(500, "{}"); });
+  const Simulated done =
+      simulate({node("n", kTotal)}, {pod("a", {{"cpu", "1"}})}, {},
+               std::string(kPlainProfile) + "extenders:\n- {urlPrefix: \"" + extender.url() +
+                   "\", filterVerb: filter, nodeCacheCapable: true}\n");
+  EXPECT_EQ(done.code, 1);
+  EXPECT_THAT(done.err, HasSubstr("pod d/a could not be judged, because of an error"));
+  EXPECT_EQ(done.result.at("pods").at(0).at("reason"), "SchedulerError");
+}
+
+TEST(PlimsollSimulation, NotesNodesWhoseZonesAreNotSimulated) {
+  const Simulated some = simulate({node("zones", kTotal), topology("zones", {8}),
+                                   node("plain", kTotal), node("bad", {{"cpu", "x"}})});
   EXPECT_EQ(some.code, 0) << some.err;
   EXPECT_THAT(some.notes(), Contains(AllOf(HasSubstr("node plain has neither a machine nor"),
                                            HasSubstr("zones are not simulated"))));
   EXPECT_THAT(some.notes(), Contains(HasSubstr("node bad has no simulated kubelet")));
-  const Simulated all = simulate({node("zones", total), report});
+  const Simulated all = simulate({node("zones", kTotal), topology("zones", {8})});
   EXPECT_THAT(all.notes(), IsEmpty());
 }
 
@@ -279,6 +498,42 @@ TEST(PlimsollSimulation, BudgetsAndTaintsAreThoseOfTheControllers) {
   EXPECT_EQ(done.result.at("pods").at(0).at("node"), "n1") << done.out;
   EXPECT_EQ(done.result.at("evicted").at(0).at("pod"), "d/web") << done.out;
   EXPECT_THAT(done.notes(), Contains("not simulated: pods made anew (ReplicaSet)"));
+}
+
+TEST(PlimsollSimulation, NotesWhatAMachineHides) {
+  json gpus = node("gpus", {{"cpu", "4"}, {"memory", "1Gi"}, {"nvidia.com/gpu", "8"}});
+  gpus["metadata"]["annotations"] = {
+      {"sandbox.plimsoll.io/machine",
+       R"({"hwlocSynthetic": "pack:1 [numa(memory=1GiB)] core:4 pu:1"})"}};
+  const Simulated done = simulate({gpus});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.notes(), ElementsAre(AllOf(HasSubstr("node gpus: Node.status has 8"),
+                                              HasSubstr("nvidia.com/gpu"),
+                                              HasSubstr("the machine describes 0"))));
+}
+
+// Of two zones with 8 CPUs a pod has 4, and no report shows where.
+TEST(PlimsollSimulation, BoundsWhatFitsBesidePodsInUnknownZones) {
+  json zones = topology("n", {8, 8});
+  zones["attributes"] = {{{"name", "topologyManagerPolicy"}, {"value", "single-numa-node"}}};
+  json runs = pod("runs", {{"cpu", "4"}, {"memory", "1Gi"}}, {{"nodeName", "n"}});
+  runs["status"]["phase"] = "Running";
+  json total = kTotal;
+  total["cpu"] = "16";
+  const auto place_of = [&](const char* cpus, const std::string& unknown, const char* says) {
+    const Simulated done =
+        simulate({node("n", total), zones, runs}, {pod("p", {{"cpu", cpus}, {"memory", "1Gi"}})},
+                 {"--unknown-zones", unknown, "--as-scheduler", "default-scheduler"},
+                 "examples/profiles/topology.yaml");
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.notes(),
+                ElementsAre(AllOf(HasSubstr("the running pod d/runs on n"), HasSubstr(says))));
+    EXPECT_EQ(done.result.at("kubelets").at("rejected"), 0);
+    return done.result.at("pods").at(0).at("node");
+  };
+  EXPECT_EQ(place_of("6", "optimistic", "upper bound"), "n");
+  EXPECT_EQ(place_of("6", "pessimistic", "lower bound"), "");
+  EXPECT_EQ(place_of("4", "pessimistic", "lower bound"), "n");
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ class RefuseAll : public NodeAdmission {
   AdmissionDecision try_admit(const json&) const override { return {}; }
   std::shared_ptr<const PodQuestion> question_of(const json&) const override { return nullptr; }
   bool takes(const PodQuestion&) const override { return false; }
-  void restore(const json&) override {}
+  bool restore(const json&) override { return true; }
   bool started(const std::string&) override { return false; }
   void release(const std::string&) override {}
   bool holds_exclusively(const std::string&) const override { return false; }

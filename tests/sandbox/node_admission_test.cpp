@@ -276,5 +276,33 @@ TEST(PodFingerprint, GoldenVectors) {
             "pfp0v00110fddc0344fd5813");
 }
 
+TEST(NodeAdmission, PodsInUnknownZonesCountInEveryZone) {
+  const auto cautious = [](const char* policy) {
+    return make_admission_factory(true)(
+        describe_node(kNode, nrt(policy, "container", {zone(0, "8", "16Gi"), zone(1, "8", "16Gi")}))
+            .value());
+  };
+  const auto node = cautious("single-numa-node");
+  EXPECT_FALSE(node->restore(pod("a", {container("4", "1Gi")})));
+  EXPECT_EQ(cpus(*node, 0), 4);
+  EXPECT_EQ(cpus(*node, 1), 4);
+  EXPECT_FALSE(node->restore(pod("b", {container("6", "1Gi")})));
+  EXPECT_EQ(cpus(*node, 0), 0) << "both may be there, as far as there is room";
+  EXPECT_EQ(cpus(*node, 1), 0);
+  EXPECT_EQ(show(node->admit(pod("c", {container("3", "1Gi")}))), "TopologyAffinityError");
+  node->release("b");
+  EXPECT_EQ(show(node->admit(pod("c", {container("3", "1Gi")}))), "ok");
+  EXPECT_EQ(cpus(*node, 0), 1);
+  EXPECT_EQ(cpus(*node, 1), 4);
+  node->release("a");
+  EXPECT_EQ(cpus(*node, 0), 5);
+  EXPECT_EQ(cpus(*node, 1), 8);
+  EXPECT_EQ(node::amount_of(node->zones().zones[1].available, "memory"),
+            node::amount_of(node->zones().zones[1].allocatable, "memory"));
+  // Nothing depends on the zones where the policy ties nobody to them.
+  EXPECT_TRUE(cautious("none")->restore(pod("a", {container("4", "1Gi")})));
+  EXPECT_TRUE(cautious("best-effort")->restore(pod("a", {container("4", "1Gi")})));
+}
+
 }  // namespace
 }  // namespace plimsoll::sandbox

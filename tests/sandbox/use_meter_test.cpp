@@ -20,21 +20,25 @@ node::NodeReport zones(std::int64_t free0, std::int64_t free1) {
   return report;
 }
 
-TEST(UseMeter, AveragesOverTime) {
+TEST(UseMeter, AveragesAreFromTheFirstMarkToTheLast) {
   UseMeter meter;
-  meter.update("a", zones(4000, 8000), 0);  // what ran before
-  meter.update("a", zones(0, 8000), 10);  // the first arrival: 8000 used for 30 s, all in one zone
+  meter.update("a", zones(0, 0), 0);  // what ran before, and ended before the first mark
+  meter.update("a", zones(4000, 8000), 5);
+  meter.mark(10);
+  meter.update("a", zones(0, 8000), 10);     // 8000 used for 30 s, all in one zone
   meter.update("a", zones(4000, 4000), 40);  // as much, evenly, for 10 s
-  meter.update("a", zones(0, 0), 50);        // the last change
+  meter.mark(50);
+  meter.update("a", zones(4000, 2000), 50);  // at the same moment
+  meter.update("a", zones(0, 0), 51);        // and what comes later does not count
+  meter.update("a", zones(8000, 8000), 1000);
   const auto result = meter.result();
   ASSERT_EQ(result.size(), 1U) << "what no zone gives away is left out";
   const ZoneUse& cpu = result.at("cpu");
   EXPECT_EQ(cpu.allocatable, 16000);
-  EXPECT_EQ(cpu.used, 16000);
-  EXPECT_EQ(cpu.peak, 16000);
-  EXPECT_DOUBLE_EQ(cpu.mean, 8000) << "over the 40 seconds from the first change to the last";
-  EXPECT_DOUBLE_EQ(cpu.fullest, 1);
-  EXPECT_DOUBLE_EQ(cpu.emptiest, 1);
+  EXPECT_EQ(cpu.used, 0);
+  EXPECT_EQ(cpu.peak, 10000);
+  EXPECT_DOUBLE_EQ(cpu.mean, 8000) << "over the 40 seconds between the marks";
+  EXPECT_DOUBLE_EQ(cpu.fullest, 0);
   EXPECT_DOUBLE_EQ(cpu.spread, 0.75) << "1 for 30 of 40 seconds";
 }
 
@@ -42,21 +46,26 @@ TEST(UseMeter, AveragesOverTime) {
 TEST(UseMeter, AveragesOfAllResourcesAreOverTheSameTime) {
   UseMeter meter;
   meter.update("a", zones(8000, 8000), 0);
-  meter.update("a", zones(8000, 8000), 100);
+  meter.mark(100);
   node::NodeReport gpus;
   gpus.zones.push_back({0, {}, {{"gpu", 4}}, {{"gpu", 0}}, {}});
   meter.update("b", gpus, 110);
-  meter.update("a", zones(8000, 8000), 120);
+  meter.mark(120);
   EXPECT_DOUBLE_EQ(meter.result().at("gpu").mean, 2);
   EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 0);
 }
 
-TEST(UseMeter, WithoutAnyChangeWhatIsUsedCounts) {
+TEST(UseMeter, OfOneMomentWhatIsUsedThenCounts) {
   UseMeter meter;
   EXPECT_TRUE(meter.result().empty());
   meter.update("a", zones(0, 8000), 5);
-  EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 8000);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 8000) << "without a mark: now";
   EXPECT_DOUBLE_EQ(meter.result().at("cpu").spread, 1);
+  meter.mark(7);
+  meter.update("a", zones(4000, 8000), 7);
+  meter.update("a", zones(8000, 8000), 9);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").mean, 4000);
+  EXPECT_DOUBLE_EQ(meter.result().at("cpu").spread, 0.5);
 }
 
 TEST(UseMeter, AddsNodesAndForgetsThem) {

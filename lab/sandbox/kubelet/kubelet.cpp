@@ -45,7 +45,7 @@ SimulatedKubelets::Impl::Impl(ObjectStore& store_, KubeletOptions options_)
     : store(store_), options(std::move(options_)) {
   options.speed = std::max(options.speed, 1e-6);
   if (!options.machines) options.machines = std::make_shared<MachineLibrary>();
-  if (!options.admission) options.admission = make_admission_factory();
+  if (!options.admission) options.admission = make_admission_factory(options.pessimistic);
 }
 
 void SimulatedKubelets::Impl::signal() {
@@ -259,6 +259,11 @@ bool SimulatedKubelets::wait_handled(std::chrono::milliseconds timeout) const {
   return impl_->changed.wait_for(lock, timeout, [&] { return impl_->handled >= version; });
 }
 
+void SimulatedKubelets::mark() {
+  const std::lock_guard lock(impl_->acting);
+  impl_->use.mark(impl_->seconds());
+}
+
 double SimulatedKubelets::seconds() const {
   return impl_->seconds();
 }
@@ -286,6 +291,10 @@ std::optional<double> SimulatedKubelets::next_due() const {
 
 std::vector<PodLife> SimulatedKubelets::lives() const {
   return impl_->lives;
+}
+
+std::vector<std::pair<std::string, std::string>> SimulatedKubelets::unknown_zones() const {
+  return impl_->unknown_zones;
 }
 
 std::map<std::string, ZoneUse> SimulatedKubelets::zone_use() const {

@@ -24,6 +24,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lab/sandbox/apiserver/object_store.hpp"
@@ -66,7 +67,10 @@ struct KubeletOptions {
   FingerprintMethod fingerprint = FingerprintMethod::kAll;
   // Null: paths of XML files are relative to the working directory.
   std::shared_ptr<MachineLibrary> machines;
-  NodeAdmissionFactory admission;  // null: make_admission_factory()
+  // Of pods that ran before, on nodes that tie pods to zones: those whose zones no report shows
+  // count in every zone. Otherwise they are packed into few.
+  bool pessimistic = false;
+  NodeAdmissionFactory admission;  // null: make_admission_factory(pessimistic)
 };
 
 struct KubeletStats {
@@ -97,6 +101,9 @@ struct KubeletStats {
 struct PodLife {
   std::string pod;  // "namespace/name"
   std::string node;
+  std::string uid = {};
+  node::Amounts requests = {};             // of the pod, as a kubelet counts them
+  std::vector<ContainerZones> zones = {};  // of its own; unknown of a pod that ran before
   double admitted = 0;
   double ended = -1;       // when its resources became free; -1: not yet
   bool exclusive = false;  // it got CPUs, memory or devices of its own
@@ -139,6 +146,9 @@ class SimulatedKubelets {
   // Waits until every event of the store so far has been handled.
   [[nodiscard]] bool wait_handled(std::chrono::milliseconds timeout) const;
 
+  // Averages of zone_use() begin with the first mark and end with the last, which is now.
+  void mark();
+
   // Seconds of the simulated clock since the start.
   [[nodiscard]] double seconds() const;
 
@@ -156,10 +166,12 @@ class SimulatedKubelets {
   void give_back(const std::string& node, const std::string& uid);
 
   // Only after stop(). lives(): every admitted pod, in order of admission. zone_use(): the use of
-  // the zones until then. first_taker(): the first node by name, among those allowed, whose kubelet
-  // would admit the pod.
+  // the zones at the end and between the marks. first_taker(): the first node by name, among those
+  // allowed, whose kubelet would admit the pod.
   [[nodiscard]] std::vector<PodLife> lives() const;
   [[nodiscard]] std::map<std::string, ZoneUse> zone_use() const;
+  // The pods that KubeletOptions::pessimistic is about, each with its node.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> unknown_zones() const;
   // What the zones of each node have, and have left.
   [[nodiscard]] std::map<std::string, std::vector<node::ZoneReport>> zones() const;
   [[nodiscard]] std::optional<std::string> first_taker(

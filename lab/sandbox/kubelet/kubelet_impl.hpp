@@ -98,7 +98,8 @@ struct SimulatedKubelets::Impl {
   std::priority_queue<Action, std::vector<Action>, std::greater<>> actions;
   std::uint64_t next_order = 0;
   std::vector<PodLife> lives;
-  std::uint64_t versions = 0;  // node versions assigned so far
+  std::vector<std::pair<std::string, std::string>> unknown_zones;  // pod, node
+  std::uint64_t versions = 0;                                      // node versions assigned so far
   UseMeter use;
   std::map<ResourceName, std::uint64_t> positions;
   std::vector<ObjectStore::Subscription> subscriptions;
@@ -152,7 +153,8 @@ struct SimulatedKubelets::Impl {
   // The kubelet's decision, made now or when the pod was admitted ahead of its binding.
   [[nodiscard]] AdmissionDecision decide(const nlohmann::json& pod, const std::string& uid,
                                          SimulatedNode& node);
-  void begin_life(const ObjectKey& key, const std::string& uid, PodLife life, SimulatedNode& node);
+  void begin_life(const nlohmann::json& pod, const ObjectKey& key, const std::string& uid,
+                  PodLife life, SimulatedNode& node);
   void count_admission(const nlohmann::json& pod, const AdmissionDecision& decision);
   void let_go(const std::string& uid);
   bool change_pod(const ObjectKey& key, const std::string& uid,

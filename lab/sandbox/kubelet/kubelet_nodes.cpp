@@ -80,11 +80,15 @@ void SimulatedKubelets::Impl::adopt_pods(const std::string& name, SimulatedNode&
     if (is_terminal(pod)) continue;
     const bool started = text_field(pod.value("status", json::object()), "phase") == "Running";
     if (started || node.pods.contains(object->uid)) {
-      node.admission->restore(pod);
+      const bool known = node.admission->restore(pod);
+      if (!known && !again) {
+        unknown_zones.emplace_back(object->key.ns + "/" + object->key.name, name);
+      }
       if (started) node.admission->started(object->uid);
       node.pods.insert(object->uid);
       if (!pods.contains(object->uid)) {
-        begin_life(object->key, object->uid, {object->key.ns + "/" + object->key.name, name}, node);
+        begin_life(pod, object->key, object->uid, {object->key.ns + "/" + object->key.name, name},
+                   node);
       }
       if (started && !again) schedule_end(pod, object->key, object->uid);
     } else {

@@ -1,6 +1,7 @@
 // The life cycle of pods on simulated nodes.
 
 #include "framework/base/log.hpp"
+#include "lab/sandbox/apiserver/pod_amounts.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet_impl.hpp"
 #include "lab/sandbox/kubelet/pod_status.hpp"
@@ -69,10 +70,10 @@ void SimulatedKubelets::Impl::admit(const json& pod, const ObjectKey& key, const
                                     const std::string& node_name, SimulatedNode& node) {
   PodLife life{key.ns + "/" + key.name, node_name};
   if (text_field(pod.value("status", json::object()), "phase") == "Running") {
-    node.admission->restore(pod);  // it was started before this kubelet existed
+    (void)node.admission->restore(pod);  // it was started before this kubelet existed
     node.admission->started(uid);
   } else {
-    const AdmissionDecision decision = decide(pod, uid, node);
+    AdmissionDecision decision = decide(pod, uid, node);
     count_admission(pod, decision);
     if (!decision.admitted) {
       change_pod(key, uid, [&](json& object) { set_rejected(object, decision); });
@@ -80,10 +81,11 @@ void SimulatedKubelets::Impl::admit(const json& pod, const ObjectKey& key, const
     }
     life.exclusive = !decision.zones.empty();
     life.cross_zone = std::any_of(decision.zones.begin(), decision.zones.end(), crosses_zones);
+    life.zones = std::move(decision.zones);
     schedule({after(pod_delay(key, "start", options.start_delay)), 0, ActionKind::kRun, key, uid,
               nullptr});
   }
-  begin_life(key, uid, std::move(life), node);
+  begin_life(pod, key, uid, std::move(life), node);
   zones_changed(node_name, node);
   if (pod.at("metadata").contains("deletionTimestamp")) look_at_pod(pod);
 }
@@ -101,9 +103,12 @@ AdmissionDecision SimulatedKubelets::Impl::decide(const json& pod, const std::st
   return decision;
 }
 
-void SimulatedKubelets::Impl::begin_life(const ObjectKey& key, const std::string& uid, PodLife life,
+void SimulatedKubelets::Impl::begin_life(const json& pod, const ObjectKey& key,
+                                         const std::string& uid, PodLife life,
                                          SimulatedNode& node) {
   pods[uid] = {key, life.node, false, lives.size()};
+  life.uid = uid;
+  if (auto amounts = pod_amounts(pod)) life.requests = std::move(amounts->requests);
   life.admitted = seconds();
   lives.push_back(std::move(life));
   node.pods.insert(uid);

@@ -36,6 +36,23 @@ bool set_amounts(json& list, const node::Amounts& amounts) {
   return changed;
 }
 
+// A kubelet says a little more or less memory than hwloc: that hides nothing.
+void note_hidden(const json& node, const node::Machine& machine, const std::string& name,
+                 std::vector<HiddenAmount>& hidden) {
+  const auto status = node.find("status");
+  if (status == node.end() || !status->is_object()) return;
+  const auto said =
+      node::parse_amounts(status->value("capacity", status->value("allocatable", json())));
+  if (!said) return;
+  const node::Amounts described = machine.capacity();
+  for (const auto& [resource, amount] : *said) {
+    const std::int64_t there = node::amount_of(described, resource);
+    const bool counts = is_hardware(resource) || described.contains(resource);
+    const std::int64_t least = resource == "memory" ? amount - amount / 10 : amount;
+    if (counts && there < least) hidden.push_back({name, resource, amount, there});
+  }
+}
+
 }  // namespace
 
 bool write_node_status(ObjectStore& store, const std::string& name, const node::Machine& machine) {
@@ -68,10 +85,12 @@ std::uint64_t publish_report(ObjectStore& store, const std::string& node,
   return created ? (*created)->resource_version : 0;
 }
 
-Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
-                                   node::ReportKind kind) {
+Result<std::vector<HiddenAmount>> install_machine_nodes(ObjectStore& store,
+                                                        MachineLibrary& machines,
+                                                        node::ReportKind kind) {
+  std::vector<HiddenAmount> hidden;
   const auto nodes = store.list(kNodes);
-  if (!nodes) return {};
+  if (!nodes) return hidden;
   std::vector<std::pair<json, std::shared_ptr<const node::Machine>>> with_machine;
   std::string problems;
   for (const ObjectPtr& object : nodes->objects) {
@@ -87,10 +106,11 @@ Result<void> install_machine_nodes(ObjectStore& store, MachineLibrary& machines,
   for (const auto& [node, machine] : with_machine) {
     const auto description = describe_node(node, json(), machine);
     if (!description) return fail(description.error());
+    note_hidden(node, *machine, description->name, hidden);
     write_node_status(store, description->name, *machine);
     publish_report(store, description->name, make(*description)->report(kind), true);
   }
-  return {};
+  return hidden;
 }
 
 }  // namespace plimsoll::sandbox

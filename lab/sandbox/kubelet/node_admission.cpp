@@ -28,6 +28,7 @@ std::string uid_of(const json& pod) {
 struct Shared {
   NodeKinds kinds;
   kubelet::Scratch scratch;
+  bool pessimistic = false;
 };
 
 struct Question : PodQuestion {
@@ -44,7 +45,8 @@ class KubeletAdmission : public NodeAdmission {
         allocatable_(node.allocatable),
         has_machine_(node.machine != nullptr),
         free_(kind_->free),
-        unexplained_(set_aside_prior_use(*kind_, node, shared_->kinds.resources(), free_)) {
+        unexplained_(set_aside_prior_use(*kind_, node, shared_->kinds.resources(), free_)),
+        anywhere_(nothing_of(*kind_)) {
     count_nobodys_blocks(1);
   }
 
@@ -77,12 +79,12 @@ class KubeletAdmission : public NodeAdmission {
            !misfit_of(question.amounts, allocatable_, requested_, held_.size());
   }
 
-  void restore(const json& pod) override {
+  bool restore(const json& pod) override {
     const auto amounts = pod_amounts(pod);
     if (!amounts) {
       log_warn("a running pod is not accounted for",
                {{"node", name_}, {"why", amounts.error().message}});
-      return;
+      return true;
     }
     const auto demand = pod_demand_of(pod, *amounts, shared_->kinds.resources());
     Held held;
@@ -91,14 +93,22 @@ class KubeletAdmission : public NodeAdmission {
     // yet is taken from the free resources. If pods overlap with unexplained use, the kubelet that
     // admitted them knew better: then they hold nothing here.
     count_nobodys_blocks(-1);
-    const bool has_place =
-        restore_from(unexplained_, demand, held) || restore_from(free_, demand, held);
+    const bool explained = restore_from(unexplained_, demand, held);
+    const bool known = explained || !ties_pods_to_zones();
+    const node::Amounts own =
+        !known && shared_->pessimistic ? amounts_of_its_own(demand) : node::Amounts();
+    const bool has_place = explained || !own.empty() || restore_from(free_, demand, held);
     count_nobodys_blocks(1);
     if (!has_place && demand.asks) {
       log_warn("a running pod has no place in the zones; its requests alone are accounted for",
                {{"node", name_}, {"pod", uid_of(pod)}});
     }
     keep(uid_of(pod), std::move(held));
+    if (!own.empty()) {
+      in_any_zone_[uid_of(pod)] = own;
+      count_in_every_zone();
+    }
+    return known;
   }
 
   bool started(const std::string& uid) override {
@@ -117,6 +127,7 @@ class KubeletAdmission : public NodeAdmission {
     count_nobodys_blocks(1);
     for (const auto& [name, amount] : found->second.requests) requested_[name] -= amount;
     held_.erase(found);
+    if (in_any_zone_.erase(uid) != 0) count_in_every_zone();
   }
 
   bool holds_exclusively(const std::string& uid) const override {
@@ -144,13 +155,54 @@ class KubeletAdmission : public NodeAdmission {
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
       bool holds = false;
       for (std::uint32_t row = 0; row < model().memory.size(); ++row) {
-        holds = holds || unexplained_.memory(model(), row)[column] > 0;
+        holds = holds || unexplained_.memory(model(), row)[column] > 0 ||
+                anywhere_.memory(model(), row)[column] > 0;
       }
       if (!holds) continue;
       const std::int64_t now = free_.assignments(model(), column) + assignments;
       const ZoneMask own = ZoneMask{1} << column;
       free_.set_group(model(), column, now, now > 0 ? free_.group(model(), column) : own);
     }
+  }
+
+  [[nodiscard]] bool ties_pods_to_zones() const {
+    const auto policy = model().managers.policy;
+    return model().zones() > 1 &&
+           (policy == topology::Policy::kRestricted || policy == topology::Policy::kSingleNumaNode);
+  }
+
+  // What the pod would have of its own on a machine without other pods.
+  node::Amounts amounts_of_its_own(const kubelet::PodDemand& demand) const {
+    kubelet::NodeModel lenient = model();
+    lenient.managers.policy = topology::Policy::kBestEffort;
+    kubelet::NodeState state = kind_->free;
+    kubelet::Admission admission = kubelet::admit(lenient, state, demand, shared_->scratch);
+    node::Amounts own;
+    if (!admission.admitted()) return own;
+    kubelet::started(model(), state, admission.allocation);
+    const ResourceIndex& resources = shared_->kinds.resources();
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      const node::Amounts left = node::amounts_at(*kind_, state, column, resources);
+      for (const auto& [name, all] : node::amounts_at(*kind_, kind_->free, column, resources)) {
+        const std::int64_t taken = all - node::amount_of(left, name);
+        if (taken > 0) own[name] += taken;
+      }
+    }
+    return own;
+  }
+
+  // Wherever the pods of in_any_zone_ are: no zone has more left than if all were there.
+  void count_in_every_zone() {
+    count_nobodys_blocks(-1);
+    node::Amounts all;
+    for (const auto& [uid, own] : in_any_zone_) node::add_amounts(all, own);
+    ResourceIndex& resources = shared_->kinds.resources();
+    for (std::uint32_t column = 0; column < model().zones(); ++column) {
+      move_amounts(*kind_, column, node::amounts_at(*kind_, anywhere_, column, resources),
+                   resources, anywhere_, free_);
+      move_amounts(*kind_, column, all, resources, free_, anywhere_);
+    }
+    count_nobodys_blocks(1);
   }
 
   // Admits against `state`, and changes `state` on success.
@@ -261,8 +313,10 @@ class KubeletAdmission : public NodeAdmission {
   bool has_machine_;           // otherwise its reports already have costs, or none
   kubelet::NodeState free_;
   kubelet::NodeState unexplained_;  // used before the simulation, by pods not restored yet
-  node::Amounts requested_;         // by all pods of the node
-  std::unordered_map<std::string, Held> held_;  // by pod uid
+  kubelet::NodeState anywhere_;     // what count_in_every_zone() has taken
+  std::unordered_map<std::string, node::Amounts> in_any_zone_;  // by pod uid
+  node::Amounts requested_;                                     // by all pods of the node
+  std::unordered_map<std::string, Held> held_;                  // by pod uid
 };
 
 // The use that the pod-resources API lists: sidecars and app containers only.
@@ -336,8 +390,10 @@ node::NodeReport KubeletAdmission::report(node::ReportKind kind) const {
     for (std::uint32_t column = 0; column < model().zones(); ++column) {
       report.zones[column].available = kind_->allocatable[column];
       // Subtract the unexplained use from before the simulation.
-      for (const auto& [name, amount] : node::amounts_at(*kind_, unexplained_, column, resources)) {
-        report.zones[column].available[name] -= amount;
+      for (const kubelet::NodeState* state : {&unexplained_, &anywhere_}) {
+        for (const auto& [name, amount] : node::amounts_at(*kind_, *state, column, resources)) {
+          report.zones[column].available[name] -= amount;
+        }
       }
     }
     charge_as_listed(report.zones);
@@ -351,8 +407,10 @@ node::NodeReport KubeletAdmission::report(node::ReportKind kind) const {
 
 }  // namespace
 
-NodeAdmissionFactory make_admission_factory() {
-  return [shared = std::make_shared<Shared>()](const NodeDescription& node) {
+NodeAdmissionFactory make_admission_factory(bool pessimistic) {
+  const auto shared = std::make_shared<Shared>();
+  shared->pessimistic = pessimistic;
+  return [shared](const NodeDescription& node) {
     return std::make_unique<KubeletAdmission>(shared, node);
   };
 }

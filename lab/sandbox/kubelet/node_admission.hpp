@@ -84,8 +84,9 @@ class NodeAdmission {
       const nlohmann::json& pod) const = 0;
   // Whether admit would admit the pod.
   [[nodiscard]] virtual bool takes(const PodQuestion& pod) const = 0;
-  // Records a pod that ran here before the simulation began; never rejects it.
-  virtual void restore(const nlohmann::json& pod) = 0;
+  // Records a pod that ran here before the simulation began; never rejects it. Returns false if the
+  // node ties pods to zones and nobody knows those of this one.
+  virtual bool restore(const nlohmann::json& pod) = 0;
   // The pod's containers run, so its plain init containers have ended. Returns whether resources
   // became free.
   virtual bool started(const std::string& uid) = 0;
@@ -103,8 +104,9 @@ using NodeAdmissionFactory =
     std::function<std::unique_ptr<NodeAdmission>(const NodeDescription& node)>;
 
 // Nodes made by one factory share what is the same for all nodes of one kind. A factory and its
-// nodes belong to one thread at a time.
-[[nodiscard]] NodeAdmissionFactory make_admission_factory();
+// nodes belong to one thread at a time. `pessimistic`: pods whose zones nobody knows count in every
+// zone; otherwise they are packed into few.
+[[nodiscard]] NodeAdmissionFactory make_admission_factory(bool pessimistic = false);
 
 // A node with a factory of its own.
 [[nodiscard]] std::unique_ptr<NodeAdmission> make_node_admission(const NodeDescription& node);

@@ -9,14 +9,8 @@ namespace kubelet = topology::kubelet;
 
 class Mover {
  public:
-  Mover(const kubelet::NodeModel& model, kubelet::NodeState& free)
-      : model_(model), free_(free), used_(model) {
-    if (free.knows_cpus()) used_.set_cpu_ids(model, {});
-    if (!free.knows_groups()) return;
-    for (std::uint32_t column = 0; column < model.zones(); ++column) {
-      used_.set_group(model, column, 0, kubelet::ZoneMask{1} << column);
-    }
-  }
+  Mover(const kubelet::NodeModel& model, kubelet::NodeState& from, kubelet::NodeState& to)
+      : model_(model), free_(from), used_(to) {}
 
   void move_cpus(std::uint32_t column, std::int64_t cpus) {
     if (!free_.knows_cpus()) return move(free_.cpu(model_), used_.cpu(model_), column, cpus);
@@ -56,8 +50,6 @@ class Mover {
     used_.set_device_ids(model_, row, used_ids);
   }
 
-  kubelet::NodeState take_used() { return std::move(used_); }
-
  private:
   static void move(std::span<std::int64_t> from, std::span<std::int64_t> to, std::uint32_t column,
                    std::int64_t amount) {
@@ -68,33 +60,53 @@ class Mover {
 
   const kubelet::NodeModel& model_;
   kubelet::NodeState& free_;
-  kubelet::NodeState used_;
+  kubelet::NodeState& used_;
 };
 
 }  // namespace
 
-kubelet::NodeState set_aside_prior_use(const NodeKind& kind, const NodeDescription& node,
-                                       ResourceIndex& resources, kubelet::NodeState& free) {
+void move_amounts(const NodeKind& kind, std::uint32_t column, const node::Amounts& amounts,
+                  ResourceIndex& resources, kubelet::NodeState& from, kubelet::NodeState& to) {
   const kubelet::NodeModel& model = *kind.model;
-  Mover mover(model, free);
-  if (node.machine != nullptr) return mover.take_used();
-  for (std::uint32_t column = 0; column < node.zones.size(); ++column) {
-    const ZoneDescription& zone = node.zones[column];
-    for (const auto& [name, allocatable] : zone.allocatable) {
-      const std::int64_t used = allocatable - node::amount_of(zone.available, name);
-      if (used <= 0) continue;
-      if (name == "cpu") {
-        if (model.cpu_static) mover.move_cpus(column, (used + node::kMilli - 1) / node::kMilli);
-      } else if (node::is_memory(name)) {
-        const std::uint32_t row = model.memory_row(resources.of(name));
-        if (row != kubelet::kNoResourceRow) mover.move_memory(column, row, used);
-      } else if (node::is_device(name)) {
-        const std::uint32_t row = model.device_row(resources.of(name));
-        if (row != kubelet::kNoResourceRow) mover.move_devices(column, row, used);
-      }
+  Mover mover(model, from, to);
+  for (const auto& [name, amount] : amounts) {
+    if (amount <= 0) continue;
+    if (name == "cpu") {
+      if (model.cpu_static) mover.move_cpus(column, (amount + node::kMilli - 1) / node::kMilli);
+    } else if (node::is_memory(name)) {
+      const std::uint32_t row = model.memory_row(resources.of(name));
+      if (row != kubelet::kNoResourceRow) mover.move_memory(column, row, amount);
+    } else if (node::is_device(name)) {
+      const std::uint32_t row = model.device_row(resources.of(name));
+      if (row != kubelet::kNoResourceRow) mover.move_devices(column, row, amount);
     }
   }
-  return mover.take_used();
+}
+
+kubelet::NodeState nothing_of(const NodeKind& kind) {
+  const kubelet::NodeModel& model = *kind.model;
+  kubelet::NodeState nothing(model);
+  if (kind.free.knows_cpus()) nothing.set_cpu_ids(model, {});
+  if (!kind.free.knows_groups()) return nothing;
+  for (std::uint32_t column = 0; column < model.zones(); ++column) {
+    nothing.set_group(model, column, 0, kubelet::ZoneMask{1} << column);
+  }
+  return nothing;
+}
+
+kubelet::NodeState set_aside_prior_use(const NodeKind& kind, const NodeDescription& node,
+                                       ResourceIndex& resources, kubelet::NodeState& free) {
+  kubelet::NodeState used = nothing_of(kind);
+  if (node.machine != nullptr) return used;
+  for (std::uint32_t column = 0; column < node.zones.size(); ++column) {
+    const ZoneDescription& zone = node.zones[column];
+    node::Amounts amounts;
+    for (const auto& [name, allocatable] : zone.allocatable) {
+      amounts[name] = allocatable - node::amount_of(zone.available, name);
+    }
+    move_amounts(kind, column, amounts, resources, free, used);
+  }
+  return used;
 }
 
 }  // namespace plimsoll::sandbox

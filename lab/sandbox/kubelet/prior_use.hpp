@@ -13,4 +13,12 @@ namespace plimsoll::sandbox {
                                                                ResourceIndex& resources,
                                                                topology::kubelet::NodeState& free);
 
+// Moves these amounts of a zone from one state to the other, as far as the first has them.
+void move_amounts(const NodeKind& kind, std::uint32_t column, const node::Amounts& amounts,
+                  ResourceIndex& resources, topology::kubelet::NodeState& from,
+                  topology::kubelet::NodeState& to);
+
+// A state in which a machine has nothing.
+[[nodiscard]] topology::kubelet::NodeState nothing_of(const NodeKind& kind);
+
 }  // namespace plimsoll::sandbox

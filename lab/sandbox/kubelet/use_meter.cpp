@@ -4,15 +4,36 @@
 
 namespace plimsoll::sandbox {
 
+void UseMeter::Total::begin() {
+  used_seconds = spread_seconds = 0;
+  peak = used;
+}
+
 void UseMeter::Total::pass(double seconds) {
   used_seconds += static_cast<double>(used) * seconds;
   if (nodes > 0) spread_seconds += spread / static_cast<double>(nodes) * seconds;
 }
 
 void UseMeter::advance(double seconds) {
-  if (!running_ || seconds <= since_) return;
+  if (seconds <= since_) return;
+  // The moment of the last mark is over.
+  if (last_mark_ == since_) at_last_mark_ = totals_;
   for (auto& [name, total] : totals_) total.pass(seconds - since_);
   since_ = seconds;
+}
+
+void UseMeter::mark(double seconds) {
+  advance(seconds);
+  if (first_mark_ < 0) {
+    first_mark_ = since_;
+    for (auto& [name, total] : totals_) total.begin();
+  }
+  last_mark_ = since_;
+  at_last_mark_.clear();
+}
+
+const std::map<std::string, UseMeter::Total>& UseMeter::marked() const {
+  return last_mark_ >= 0 && last_mark_ < since_ ? at_last_mark_ : totals_;
 }
 
 void UseMeter::update(const std::string& node, const node::NodeReport& report, double seconds) {
@@ -29,10 +50,6 @@ void UseMeter::update(const std::string& node, const node::NodeReport& report, d
       zones.fullest = fresh ? share : std::max(zones.fullest, share);
       zones.emptiest = fresh ? share : std::min(zones.emptiest, share);
     }
-  }
-  if (!running_ && nodes_.contains(node)) {
-    running_ = true;
-    begin_ = since_ = seconds;
   }
   advance(seconds);
   take_out(node);
@@ -67,17 +84,17 @@ void UseMeter::take_out(const std::string& node) {
 
 std::map<std::string, ZoneUse> UseMeter::result() const {
   std::map<std::string, ZoneUse> result;
-  const double time = since_ - begin_;
+  const double time = last_mark_ - first_mark_;
   for (const auto& [name, total] : totals_) {
     ZoneUse& use = result[name];
     use.allocatable = total.allocatable;
     use.used = total.used;
-    use.peak = total.peak;
-    use.mean = time > 0 ? total.used_seconds / time : static_cast<double>(total.used);
-    if (total.nodes > 0) {
-      use.spread =
-          time > 0 ? total.spread_seconds / time : total.spread / static_cast<double>(total.nodes);
-    }
+    const auto found = marked().find(name);
+    const Total then = found == marked().end() ? Total() : found->second;
+    const double spread = then.nodes > 0 ? then.spread / static_cast<double>(then.nodes) : 0;
+    use.peak = then.peak;
+    use.mean = time > 0 ? then.used_seconds / time : static_cast<double>(then.used);
+    use.spread = time > 0 ? then.spread_seconds / time : spread;
     bool first = true;
     for (const auto& [node, resources] : nodes_) {
       const auto zones = resources.find(name);

@@ -13,22 +13,23 @@ namespace plimsoll::sandbox {
 struct ZoneUse {
   std::int64_t allocatable = 0;
   std::int64_t used = 0;  // currently
-  std::int64_t peak = 0;  // the maximum at one time
-  double mean = 0;        // over time, from the first change to the last
+  std::int64_t peak = 0;  // the maximum between these
+  double mean = 0;        // from the first mark to the last
   double fullest = 0;     // current share of the most used zone
   double emptiest = 0;    // current share of the least used zone
-  double spread = 0;      // fullest minus emptiest zone of a node, averaged over nodes and time
+  double spread = 0;  // fullest minus emptiest zone of a node, averaged over nodes and that time
 };
 
-// Averages cover the time in which pods came and went: from the first update of a known node until
-// the last update. The wait of a run before its first pod and after its last change does not count.
-// One thread at a time.
+// Averages are from the first mark to the last: what happens before and after does not count. If
+// these are one moment, or there is none, what was used then counts, with everything that happened
+// at that moment. One thread at a time.
 class UseMeter {
  public:
-  // `report`: NodeAdmission::zones(). `seconds` never decreases. A node's first report describes
-  // what ran there before.
+  // `report`: NodeAdmission::zones(). `seconds` never decreases, nor does that of marks.
   void update(const std::string& node, const node::NodeReport& report, double seconds);
   void forget(const std::string& node, double seconds);
+  // A pod came, or whatever else averages begin and end with.
+  void mark(double seconds);
   // By resource; resources with nothing allocatable in any zone are left out.
   [[nodiscard]] std::map<std::string, ZoneUse> result() const;
 
@@ -47,17 +48,21 @@ class UseMeter {
     std::size_t nodes = 0;
     double used_seconds = 0;
     double spread_seconds = 0;  // of the mean over nodes
+    void begin();
     void pass(double seconds);
   };
 
   void advance(double seconds);  // adds to the integrals of all resources
   void take_out(const std::string& node);
+  // As they were at the last mark; now if there was none.
+  [[nodiscard]] const std::map<std::string, Total>& marked() const;
 
   std::map<std::string, std::map<std::string, Zones>> nodes_;  // node -> resource
   std::map<std::string, Total> totals_;                        // by resource
-  bool running_ = false;                                       // the first change has happened
-  double begin_ = 0;                                           // the time of the first change
   double since_ = 0;                                           // the end of the integrals so far
+  double first_mark_ = -1;                                     // -1: none
+  double last_mark_ = -1;
+  std::map<std::string, Total> at_last_mark_;  // empty while it is still that moment
 };
 
 }  // namespace plimsoll::sandbox
