@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lab/sandbox/controllers/controller.hpp"
 #include "lab/sandbox/controllers/json_paths.hpp"

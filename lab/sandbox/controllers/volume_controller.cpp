@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "framework/api/decode.hpp"
 #include "framework/api/symbols.hpp"
