@@ -281,11 +281,17 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   double last_change = begin;
   double decided_at = begin;     // since when every pod is bound or was found unschedulable
   std::optional<double> marked;  // the end of the window so far
+  uint64_t failed = 0;           // Bindings
   while (!result.settled && Clock::now() < deadline) {
     look_for_hang();
     if (!pace.rests()) continue;
     const double now = clock->seconds();
     while (watcher.follow(0ms)) last_change = now;
+    // The pod is tried again, though it may say what it said before.
+    if (options.bind_failures > 0 && failed != failed_bindings(**server)) {
+      failed = failed_bindings(**server);
+      last_change = now;
+    }
     if (progress) progress(watcher.arrived(), watcher.bound(), watcher.refused());
     if (watcher.last_created() != marked) {
       marked = watcher.last_created();
