@@ -408,7 +408,7 @@ TEST(PlimsollSimulation, NotesNodesWhoseZonesAreNotSimulated) {
   EXPECT_EQ(some.code, 0) << some.err;
   EXPECT_THAT(some.notes(), Contains(AllOf(HasSubstr("node plain has neither a machine nor"),
                                            HasSubstr("zones are not simulated"))));
-  EXPECT_THAT(some.notes(), Contains(HasSubstr("node bad has no simulated kubelet")));
+  EXPECT_THAT(some.notes(), Contains(HasSubstr("status.allocatable[cpu]: expected a quantity")));
   const Simulated all = simulate({node("zones", kTotal), topology("zones", {8})});
   EXPECT_THAT(all.notes(), IsEmpty());
 }

@@ -144,13 +144,16 @@ TEST(ClusterLoader, SetsTheDefaultsOfOtherKinds) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->notes.empty());
   const auto spec_of = [&](const char* claim) {
-    return (*store.get(kPersistentVolumeClaims, {"default", claim}))->parse().value("spec", json());
+    json spec = (*store.get(kPersistentVolumeClaims, {"default", claim}))->parse()["spec"];
+    EXPECT_EQ(spec["volumeMode"], "Filesystem");
+    spec.erase("volumeMode");
+    return spec;
   };
   EXPECT_EQ(spec_of("none"), (json{{"storageClassName", "newest"}}));
   EXPECT_EQ(spec_of("empty"), (json{{"storageClassName", ""}}));
   EXPECT_EQ(spec_of("beta"), json::object());
   EXPECT_EQ(spec_of("bound"), (json{{"volumeName", "v"}}));
-  EXPECT_EQ(spec_of("bare"), json());
+  EXPECT_EQ(spec_of("bare"), (json{{"storageClassName", "newest"}}));
   const json node = (*store.get(kNodes, {"", "n"}))->parse();
   EXPECT_EQ(node["metadata"]["labels"], (json{{"worker", ""}}));
   EXPECT_EQ(node["status"]["allocatable"], (json{{"cpu", "4"}, {"odd", "0"}}));

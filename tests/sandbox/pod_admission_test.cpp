@@ -24,6 +24,11 @@ class PodAdmissionTest : public testing::Test {
     object["metadata"] = {{"name", name}};
     ASSERT_TRUE(store_.create(kind, std::move(object)));
   }
+  void add_in(const std::string& ns, const ResourceName& kind, const std::string& name,
+              json object) {
+    object["metadata"] = {{"name", name}, {"namespace", ns}};
+    ASSERT_TRUE(store_.create(kind, std::move(object)));
+  }
   void limit(const std::string& name, const json& limits) {
     json range = {{"metadata", {{"name", name}, {"namespace", "default"}}},
                   {"spec", {{"limits", json::array({limits})}}}};
@@ -189,6 +194,110 @@ TEST_F(PodAdmissionTest, ALimitRangeForbidsClaims) {
   EXPECT_EQ(claim_of("1Mi"),
             "persistentvolumeclaims \"c\" is forbidden: minimum storage usage per "
             "PersistentVolumeClaim is 1Gi, but request is 1Mi");
+}
+
+TEST_F(PodAdmissionTest, AQuotaThatIsFullRefuses) {
+  add_in("default", kResourceQuotas, "q",
+         {{"spec", {{"hard", {{"requests.cpu", "1"}, {"limits.memory", "2Gi"}, {"pods", "3"}}}}}});
+  const auto create = [&](const char* name, const json& resources) -> std::string {
+    json pod = {
+        {"metadata", {{"name", name}, {"namespace", "default"}}},
+        {"spec", {{"containers", json::array({{{"name", "c"}, {"resources", resources}}})}}}};
+    if (auto done = admission_.admit(pod, missing_); !done) return done.error().message;
+    EXPECT_TRUE(store_.create(kPods, std::move(pod)));
+    return "";
+  };
+  const json amounts = {{"requests", {{"cpu", "600m"}}}, {"limits", {{"memory", "1Gi"}}}};
+  EXPECT_EQ(create("a", json::object()),
+            "pods \"a\" is forbidden: failed quota: q: must specify limits.memory for: c; "
+            "requests.cpu for: c");
+  EXPECT_EQ(create("a", amounts), "");
+  const std::string full =
+      "pods \"b\" is forbidden: exceeded quota: q, requested: requests.cpu=600m, used: "
+      "requests.cpu=600m, limited: requests.cpu=1";
+  EXPECT_EQ(create("b", amounts), full);
+  EXPECT_EQ(create("b", amounts), full);
+  ASSERT_TRUE(store_.modify(kPods, {"default", "a"}, {}, [](json& pod) -> ApiResult<void> {
+    pod["status"]["phase"] = "Succeeded";
+    return {};
+  }));
+  EXPECT_EQ(create("b", amounts), "") << "a pod that has ended takes nothing";
+  const json quota = (*store_.get(kResourceQuotas, {"default", "q"}))->parse();
+  EXPECT_EQ(quota["status"]["used"],
+            json({{"limits.memory", "1Gi"}, {"pods", "1"}, {"requests.cpu", "600m"}}));
+}
+
+TEST_F(PodAdmissionTest, AQuotaCountsWhatIsInItsScopes) {
+  add_in("default", kResourceQuotas, "q",
+         {{"spec",
+           {{"hard", {{"pods", "0"}}},
+            {"scopeSelector",
+             {{"matchExpressions", json::array({{{"scopeName", "PriorityClass"},
+                                                 {"operator", "In"},
+                                                 {"values", json::array({"high"})}}})}}}}}});
+  add(kPriorityClasses, "high", {{"value", 1000}});
+  EXPECT_TRUE(admitted(json::object()).is_object());
+  EXPECT_EQ(admitted({{"priorityClassName", "high"}}),
+            "pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: "
+            "pods=0");
+}
+
+TEST_F(PodAdmissionTest, AQuotaCountsClaimsByTheirClass) {
+  add_in("default", kResourceQuotas, "q",
+         {{"spec", {{"hard", {{"fast.storageclass.storage.k8s.io/requests.storage", "1Gi"}}}}}});
+  const auto claim_of = [&](const char* name) {
+    json claim = {
+        {"metadata", {{"name", "c"}, {"namespace", "default"}}},
+        {"spec",
+         {{"storageClassName", name}, {"resources", {{"requests", {{"storage", "2Gi"}}}}}}}};
+    const auto done = admit_object(store_, kPersistentVolumeClaims, claim);
+    return done ? std::string() : done.error().message;
+  };
+  EXPECT_EQ(claim_of("slow"), "");
+  const std::string what = "fast.storageclass.storage.k8s.io/requests.storage=";
+  EXPECT_EQ(claim_of("fast"),
+            "persistentvolumeclaims \"c\" is forbidden: exceeded quota: q, "
+            "requested: " +
+                what + "2Gi, used: " + what + "0, limited: " + what + "1Gi");
+}
+
+TEST_F(PodAdmissionTest, AMemberOfAnotherTypeInAQuotaCountsNothing) {
+  for (const json& odd : {json("x"), json(5), json::array({1}), json(nullptr)}) {
+    add_in("default", kResourceQuotas, "odd" + std::to_string(store_.count(kResourceQuotas)),
+           {{"spec", {{"hard", odd}, {"scopes", odd}, {"scopeSelector", odd}}}});
+    add_in("default", kLimitRanges, "odd" + std::to_string(store_.count(kLimitRanges)),
+           {{"spec", {{"limits", odd}}}});
+  }
+  EXPECT_TRUE(admitted(json::object()).is_object());
+}
+
+TEST_F(PodAdmissionTest, APodHasTheZoneOfItsNode) {
+  json node = {{"metadata", {{"name", "n"}, {"labels", {{"topology.kubernetes.io/zone", "z"}}}}}};
+  ASSERT_TRUE(store_.create(kNodes, node));
+  json pod = {{"metadata", {{"name", "p"}, {"namespace", "default"}}},
+              {"spec", {{"nodeName", "n"}}}};
+  ASSERT_TRUE(admission_.admit(pod, missing_));
+  EXPECT_EQ(pod["metadata"]["labels"], json({{"topology.kubernetes.io/zone", "z"}}));
+}
+
+TEST(ClusterLoader, WhatAnApiServerWouldNotTakeIsLeftOut) {
+  ObjectStore store;
+  const auto report = load_cluster(store, {R"({"apiVersion":"v1","kind":"List","items":[
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"c",
+     "resources":{"requests":{"cpu":"2"},"limits":{"cpu":"1"}}}]}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"},"spec":{"restartPolicy":"Odd"}},
+    {"apiVersion":"v1","kind":"Node","metadata":{"name":"n"},"spec":{"taints":[{"key":"a","effect":"Odd"}]}},
+    {"apiVersion":"v1","kind":"Node","metadata":{"name":"m"},"spec":{"unschedulable":"yes"}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"short"},"spec":{}}]})"});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_THAT(
+      report->notes,
+      ElementsAre(HasSubstr("spec.taints[0].effect: Unsupported value: \"Odd\""),
+                  HasSubstr("spec.unschedulable: expected true or false"),
+                  HasSubstr("spec.containers[0].resources.requests: Invalid value: \"2\": must be "
+                            "less than or equal to cpu limit of 1"),
+                  HasSubstr("spec.restartPolicy: Unsupported value: \"Odd\"")));
+  EXPECT_EQ(store.count(kPods), 1U) << "a file need not say what no decision reads";
 }
 
 TEST(PodDefaults, PortsOnTheHostsNetworkAreTheHosts) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/field_rules.hpp"
 #include "lab/sandbox/apiserver/object_defaults.hpp"
 #include "lab/sandbox/apiserver/object_shape.hpp"
 #include "lab/sandbox/apiserver/patch.hpp"
@@ -151,6 +152,12 @@ ApiResult<ApiResponse> ApiHandler::dispatch(const Endpoint& endpoint, const Rout
 ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route& route,
                                           json object) {
   const std::string given = text_at(object, "kind");
+  const std::string version = text_at(object, "apiVersion");
+  if (!version.empty() && version != endpoint.api_version) {
+    return bad_request("the API version in the data (" + version +
+                       ") does not match the expected API version (" + endpoint.api_version + ")");
+  }
+  if (!endpoint.kind.kind.empty()) set_default(object, "kind", endpoint.kind.kind);
   if (endpoint.kind.kind.empty() && !given.empty()) {
     store_.name_kind(endpoint.kind.resource, given);
   } else if (!given.empty() && given != endpoint.kind.kind) {
@@ -168,21 +175,22 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
           "on the request");
     }
     metadata["namespace"] = route.ns;
-    ensure_namespace(store_, route.ns);
+  }
+  if (auto fields = check_fields(endpoint.kind, object, Missing::kRefused); !fields) {
+    return ApiFailure(fields.error());
   }
   if (!text_at(metadata, "resourceVersion").empty()) {
     return bad_request("resourceVersion should not be set on objects to be created");
   }
   for (const char* field : {"uid", "deletionTimestamp", "generation"}) metadata.erase(field);
+  if (endpoint.kind.namespaced) ensure_namespace(store_, route.ns);
+  // Status is what controllers write; nodes write their own.
+  if (endpoint.kind.has_status && endpoint.kind.resource != kNodes) object.erase("status");
   if (auto admitted = admit_object(store_, endpoint.kind.resource, object); !admitted) {
     return ApiFailure(admitted.error());
   }
   object["apiVersion"] = endpoint.api_version;
   if (endpoint.kind.resource == kPods) {
-    if (!object["spec"].is_object() || !object["spec"].value("containers", json()).is_array()) {
-      return invalid("Pod", text_at(metadata, "name"), "spec.containers: Required value");
-    }
-    object.erase("status");
     std::set<std::string> missing;  // such classes are no fault here
     if (auto admitted = admission_.admit(object, missing); !admitted) {
       return ApiFailure(admitted.error());
@@ -198,9 +206,15 @@ ApiResult<ApiResponse> ApiHandler::bind(const Route& route, const json& binding)
     return bad_request("name in URL does not match name in Binding object");
   }
   const Preconditions preconditions{text_at(metadata, "uid"), text_at(metadata, "resourceVersion")};
+  json labelled = binding;
+  labelled["metadata"] = metadata;
+  const auto target = binding.find("target");
+  if (target != binding.end()) {
+    add_topology_labels(store_, text_at(*target, "name"), labelled["metadata"]);
+  }
   const auto bound =
       store_.modify(kPods, {route.ns, route.name}, preconditions,
-                    [&](json& pod) -> ApiResult<void> { return apply_binding(pod, binding); });
+                    [&](json& pod) -> ApiResult<void> { return apply_binding(pod, labelled); });
   if (!bound) return ApiFailure(bound.error());
   return ApiResponse{201, to_status_json({201, "", ""})};
 }

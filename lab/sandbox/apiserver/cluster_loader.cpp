@@ -6,6 +6,7 @@
 #include <set>
 
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/field_rules.hpp"
 #include "lab/sandbox/apiserver/object_defaults.hpp"
 #include "lab/sandbox/apiserver/object_shape.hpp"
 #include "lab/sandbox/apiserver/pod_admission.hpp"
@@ -119,14 +120,15 @@ void drop_old_verdict(json& pod) {
 
 // A cluster has admitted the pod already, and given it a priority.
 bool is_exported(const json& pod) {
-  return !text_at(pod["metadata"], "uid").empty() && pod["spec"].is_object() &&
-         pod["spec"].contains("priority");
+  return !text_at(object_in(pod, "metadata"), "uid").empty() &&
+         object_in(pod, "spec").contains("priority");
 }
 
-// What an object is given when it comes may be in the same file: it comes after that.
+// What an object is given when it comes may be in the same file: it comes after that. Quotas count
+// the pods of a cluster before new ones.
 int turn_of(const Input& input) {
   const std::string kind = text_at(input.object, "kind");
-  if (kind == "Pod") return 2;
+  if (kind == "Pod") return is_exported(input.object) ? 2 : 3;
   return kind == "PersistentVolumeClaim" ? 1 : 0;
 }
 
@@ -166,6 +168,7 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     } else if (!nodes_with_uid.contains(text_at(metadata, "name"))) {
       metadata.erase("ownerReferences");  // the Node gets another UID than they name
     }
+    if (kind.resource == kResourceQuotas) object.erase("status");  // the pods here count
     if (kind.namespaced) {
       const std::string ns = text_at(metadata, "namespace");
       if (ns.empty())
@@ -177,7 +180,10 @@ Result<LoadReport> load_cluster(ObjectStore& store,
       drop_old_verdict(object);
       if (is_exported(object)) set_pod_defaults(object);
     }
-    auto admitted = admit_object(store, kind.resource, object);
+    // What has a UID was taken by a cluster.
+    auto admitted = text_at(metadata, "uid").empty() ? check_fields(kind, object, Missing::kTaken)
+                                                     : ApiResult<void>();
+    if (admitted) admitted = admit_object(store, kind.resource, object);
     if (admitted && kind.resource == kPods && !is_exported(object)) {
       admitted = admission.admit(object, missing);
     }

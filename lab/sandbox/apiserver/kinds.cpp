@@ -63,6 +63,7 @@ const std::vector<KindInfo>& default_kinds() {
       {kReplicaSets, "ReplicaSet", {"v1"}, true, true},
       {kStatefulSets, "StatefulSet", {"v1"}, true, true},
       {kLimitRanges, "LimitRange", {"v1"}, true, false},
+      {kResourceQuotas, "ResourceQuota", {"v1"}, true, true},
       {kEvents, "Event", {"v1"}, true, false},
       {kLeases, "Lease", {"v1"}, true, false},
       {kDisruptionBudgets, "PodDisruptionBudget", {"v1"}, true, true},

@@ -44,6 +44,7 @@ inline const ResourceName kReplicationControllers{"", "replicationcontrollers"};
 inline const ResourceName kReplicaSets{"apps", "replicasets"};
 inline const ResourceName kStatefulSets{"apps", "statefulsets"};
 inline const ResourceName kLimitRanges{"", "limitranges"};
+inline const ResourceName kResourceQuotas{"", "resourcequotas"};
 inline const ResourceName kEvents{"", "events"};
 inline const ResourceName kLeases{"coordination.k8s.io", "leases"};
 inline const ResourceName kDisruptionBudgets{"policy", "poddisruptionbudgets"};

@@ -8,18 +8,12 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
 
 using nlohmann::json;
-
-// A member that is an object; an empty one otherwise.
-const json& object_in(const json& owner, const char* key) {
-  static const json kNone = json::object();
-  const auto found = owner.is_object() ? owner.find(key) : owner.end();
-  return found != owner.end() && found->is_object() ? *found : kNone;
-}
 
 // The limits of this type in the namespace of `object`, by the names of their LimitRanges.
 std::vector<std::vector<json>> limits_for(const ObjectStore& store, const json& object,

@@ -32,4 +32,10 @@ ApiResult<void> check_shape(const json& object) {
   return {};
 }
 
+const json& object_in(const json& owner, const char* key) {
+  static const json kNone = json::object();
+  const auto found = owner.is_object() ? owner.find(key) : owner.end();
+  return found != owner.end() && found->is_object() ? *found : kNone;
+}
+
 }  // namespace plimsoll::sandbox

@@ -11,4 +11,7 @@ namespace plimsoll::sandbox {
 // map strings to strings or null (set_object_defaults makes "" of it). Fails with 400 and the path.
 ApiResult<void> check_shape(const nlohmann::json& object);
 
+// A member that is an object; an empty object if there is none.
+[[nodiscard]] const nlohmann::json& object_in(const nlohmann::json& owner, const char* key);
+
 }  // namespace plimsoll::sandbox

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "lab/sandbox/apiserver/field_rules.hpp"
 #include "lab/sandbox/apiserver/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
@@ -16,14 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kNameAlphabet = "bcdfghjklmnpqrstvwxz2456789";
-
-bool valid_name(std::string_view name) {
-  if (name.empty() || name.size() > 253) return false;
-  const auto alphanumeric = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (!alphanumeric(name.front()) || !alphanumeric(name.back())) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [&](char c) { return alphanumeric(c) || c == '-' || c == '.'; });
-}
 
 }  // namespace
 
@@ -183,7 +176,7 @@ ApiResult<ObjectPtr> ObjectStore::create(const ResourceName& resource, json obje
     return invalid(info->qualified_kind(), "",
                    "metadata.name: Required value: name or generateName is required");
   }
-  if (!valid_name(name)) {
+  if (!is_subdomain_name(name)) {
     return invalid(
         info->qualified_kind(), name,
         "metadata.name: Invalid value: \"" + name +

@@ -6,7 +6,9 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
 #include "lab/sandbox/apiserver/limit_ranges.hpp"
+#include "lab/sandbox/apiserver/object_shape.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/apiserver/resource_quotas.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -20,13 +22,6 @@ struct SystemClass {
 };
 constexpr SystemClass kSystemClasses[] = {{"system-node-critical", 2'000'001'000},
                                           {"system-cluster-critical", 2'000'000'000}};
-
-// A member that is an object; null if there is none.
-const json* object_at(const json& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found != object.end() && found->is_object() ? &*found : nullptr;
-}
 
 bool has(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -54,6 +49,17 @@ Result<PodResources> resources_of(const json& pod, SymbolTable& symbols) {
 
 }  // namespace
 
+void add_topology_labels(const ObjectStore& store, const std::string& node, json& metadata) {
+  const auto found = node.empty() ? ApiResult<ObjectPtr>() : store.get(kNodes, {"", node});
+  if (!found || *found == nullptr) return;
+  for (const char* key : {"topology.kubernetes.io/region", "topology.kubernetes.io/zone"}) {
+    const std::string* value = find_field((*found)->labels, key);
+    if (value == nullptr) continue;
+    if (!metadata["labels"].is_object()) metadata["labels"] = json::object();
+    metadata["labels"][key] = *value;
+  }
+}
+
 ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();
@@ -64,11 +70,13 @@ ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
     set_priority(spec, missing);
     if (auto runs = set_runtime(pod, missing); !runs) return runs;
   }
+  add_topology_labels(store_, text_at(spec, "nodeName"), pod["metadata"]);
   set_pod_defaults(pod);
   SymbolTable symbols;
   const auto resources = resources_of(pod, symbols);
   if (!resources) return bad_request("the pod cannot be read: " + resources.error().message);
-  return check_pod_limits(store_, pod, *resources);
+  if (auto within = check_pod_limits(store_, pod, *resources); !within) return within;
+  return charge_pod(store_, pod, *resources);
 }
 
 json PodAdmission::class_of(const ResourceName& kind, const char* kind_name,
@@ -118,27 +126,25 @@ ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>& miss
   const std::string name = text_at(spec, "runtimeClassName");
   if (name.empty()) return {};
   const json found = class_of(kRuntimeClasses, "RuntimeClass", name, missing);
-  if (const json* overhead = object_at(found, "overhead")) {
-    const json* fixed = object_at(*overhead, "podFixed");
-    if (fixed != nullptr) set_default(spec, "overhead", *fixed);
-  }
-  const json* scheduling = object_at(found, "scheduling");
-  if (scheduling == nullptr) return {};
-  if (const json* selector = object_at(*scheduling, "nodeSelector")) {
+  const json& fixed = object_in(object_in(found, "overhead"), "podFixed");
+  if (!fixed.empty()) set_default(spec, "overhead", fixed);
+  const json& scheduling = object_in(found, "scheduling");
+  const json& selector = object_in(scheduling, "nodeSelector");
+  if (!selector.empty()) {
     json& own = spec["nodeSelector"];
     if (!own.is_object()) own = json::object();
-    for (const auto& [key, value] : selector->items()) {
+    for (const auto& [key, value] : selector.items()) {
       if (own.contains(key) && own[key] != value) {
         return forbidden("pods", text_at(pod["metadata"], "name"),
                          "conflict: runtimeClass.scheduling.nodeSelector[" + key +
-                             "] = " + text_at(*selector, key.c_str()) + "; pod.spec.nodeSelector[" +
+                             "] = " + text_at(selector, key.c_str()) + "; pod.spec.nodeSelector[" +
                              key + "] = " + text_at(own, key.c_str()));
       }
       own[key] = value;
     }
   }
-  const auto tolerations = scheduling->find("tolerations");
-  if (tolerations != scheduling->end() && tolerations->is_array()) {
+  const auto tolerations = scheduling.find("tolerations");
+  if (tolerations != scheduling.end() && tolerations->is_array()) {
     add_tolerations(spec, *tolerations);
   }
   return {};

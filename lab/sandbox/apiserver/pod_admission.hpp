@@ -1,6 +1,7 @@
 #pragma once
 // What kube-apiserver makes of a new pod: its defaults (set_pod_defaults), and what admission
-// plugins add: LimitRanger (limit_ranges.hpp), Priority and RuntimeClass
+// plugins add: LimitRanger (limit_ranges.hpp), ResourceQuota (resource_quotas.hpp), Priority and
+// RuntimeClass
 // (plugin/pkg/admission/priority and runtimeclass): priority and preemptionPolicy of its
 // PriorityClass, or of the default one, and overhead, nodeSelector and tolerations of its
 // RuntimeClass.
@@ -20,14 +21,20 @@
 
 namespace plimsoll::sandbox {
 
+// The admission plugin PodTopologyLabels: the labels of the node's zone and region become the pod's
+// when it is bound, or created with a node. `metadata`: of a pod or a Binding.
+void add_topology_labels(const ObjectStore& store, const std::string& node,
+                         nlohmann::json& metadata);
+
 // Any thread. The store must outlive it.
 class PodAdmission {
  public:
-  explicit PodAdmission(const ObjectStore& store) : store_(store) {}
+  explicit PodAdmission(ObjectStore& store) : store_(store) {}
 
   // `pod` has a metadata object, with its namespace. 403 if its nodeSelector contradicts that of
-  // its RuntimeClass, or if a LimitRange forbids it; 400 if it cannot be read (decode_pod). Adds to
-  // `missing` which classes it names that are not there: `PriorityClass "high"`.
+  // its RuntimeClass, or if a LimitRange or a ResourceQuota forbids it; 400 if it cannot be read
+  // (decode_pod). Adds to `missing` which classes it names that are not there: `PriorityClass
+  // "high"`.
   [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod, std::set<std::string>& missing);
 
  private:
@@ -39,7 +46,7 @@ class PodAdmission {
   [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod,
                                             std::set<std::string>& missing) const;
 
-  const ObjectStore& store_;
+  ObjectStore& store_;
   std::mutex mutex_;
   nlohmann::json default_class_;         // null: there is none
   std::uint64_t default_as_of_ = ~0ULL;  // the newest change of a PriorityClass that it knows

@@ -22,7 +22,7 @@ void default_container_requests(json& owner) {
   if (!owner.is_object()) return;
   const auto resources = owner.find("resources");
   if (resources == owner.end() || !resources->is_object()) return;
-  for (const char* amounts : {"requests", "limits"}) set_nulls(*resources, amounts, "0");
+  for (const char* amounts : {"requests", "limits"}) settle_amounts(*resources, amounts);
   const auto limits = resources->find("limits");
   if (limits == resources->end() || !limits->is_object()) return;
   const json copy = *limits;
@@ -199,7 +199,8 @@ std::string qos_class(const json& pod) {
 }
 
 void set_default(json& object, const char* key, json value) {
-  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
+  if (!object.contains(key) || object[key].is_null() || object[key] == "")
+    object[key] = std::move(value);
 }
 
 void default_requests(json& spec) {
@@ -215,9 +216,12 @@ void set_pod_defaults(json& pod) {
   }
   merge_label_keys(pod);
   default_pod_level_resources(spec);
+  set_nulls(spec, "nodeSelector", "");
   set_default(spec, "schedulerName", "default-scheduler");
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "terminationGracePeriodSeconds", 30);
+  json& grace = spec["terminationGracePeriodSeconds"];
+  if (grace.is_number_integer() && grace < 0) grace = 1;
   set_default(spec, "priority", 0);
   set_default(spec, "preemptionPolicy", "PreemptLowerPriority");
   default_tolerations(spec);

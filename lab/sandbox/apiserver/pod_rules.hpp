@@ -11,7 +11,7 @@
 
 namespace plimsoll::sandbox {
 
-// Sets a field that is missing or null.
+// Sets a field that is missing, null or "".
 void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
 
 // Sets the values of kube-apiserver's defaulting and admission that a scheduler reads: requests

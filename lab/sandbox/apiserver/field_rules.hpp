@@ -1,0 +1,24 @@
+#pragma once
+// What kube-apiserver requires of the fields of a new object, as far as a decision reads them:
+// their types (400) and their values (422, pkg/apis/*/validation). Pure; any thread.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/apiserver/kinds.hpp"
+
+namespace plimsoll::sandbox {
+
+// Whether fields may be missing that kube-apiserver requires. A file need not say what no decision
+// reads.
+enum class Missing { kRefused, kTaken };
+
+// Fails for the first field that is wrong.
+[[nodiscard]] ApiResult<void> check_fields(const KindInfo& kind, const nlohmann::json& object,
+                                           Missing missing);
+
+// IsDNS1123Subdomain.
+[[nodiscard]] bool is_subdomain_name(std::string_view name);
+
+}  // namespace plimsoll::sandbox
