@@ -5,12 +5,14 @@
 // Zone ids may have gaps: columns are the zones in ascending order of their ids, so the lowest
 // column is the lowest id, which is what a kubelet prefers among equals.
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <memory_resource>
 #include <string_view>
 
+#include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger_service.h"
 #include "plugins/topology/nrt_object.hpp"
 
@@ -40,6 +42,10 @@ class NumaNode {
   [[nodiscard]] const int64_t* available_cell(uint32_t resource, uint32_t zone_id) const;
   // By cell: what the report says is available.
   [[nodiscard]] const int64_t* available() const { return available_; }
+  // What the report shows as in use in a cell.
+  [[nodiscard]] int64_t used(size_t cell) const {
+    return std::max<int64_t>(0, add_amounts(view_->allocatable[cell], -available_[cell]));
+  }
 
   // `free` is the report's `available` again.
   void reset_free();

@@ -54,17 +54,16 @@ void Release::forgive_at(uint32_t resource, uint32_t zone_id, int64_t amount) {
   if (int64_t* used = at(used_, resource, zone_id)) *used = add_amounts(*used, -amount);
 }
 
-// What reports count of a pod: sidecars and app containers.
-std::vector<ReleasedUnit> Release::units_of(const PodRequest& pod) const {
+std::vector<ReleasedUnit> released_units(const plimsoll_numa_node& node, const PodRequest& pod) {
   std::vector<ReleasedUnit> units;
-  const bool whole = node_.scope == PLIMSOLL_NUMA_SCOPE_POD;
+  const bool whole = node.scope == PLIMSOLL_NUMA_SCOPE_POD;
   for (const ContainerRequest& container : pod.containers) {
     if (container.kind == PLIMSOLL_CONTAINER_INIT) continue;
     ReleasedUnit own;
     ReleasedUnit& unit = whole && !units.empty() ? units.front() : own;
     for (const Request& request : container.pinned) {
-      const uint32_t row = row_of(node_, request.resource);
-      if (row != kNoRow && node_.listed[row] != 0) add(unit, row, request.amount);
+      const uint32_t row = row_of(node, request.resource);
+      if (row != kNoRow && node.listed[row] != 0) add(unit, row, request.amount);
     }
     if (!own.amounts.empty()) units.push_back(std::move(own));
   }
@@ -73,11 +72,11 @@ std::vector<ReleasedUnit> Release::units_of(const PodRequest& pod) const {
 }
 
 void Release::free_somewhere(const PodRequest& pod) {
-  for (ReleasedUnit& unit : units_of(pod)) units_.push_back(std::move(unit));
+  for (ReleasedUnit& unit : released_units(node_, pod)) units_.push_back(std::move(unit));
 }
 
 void Release::keep_somewhere(const PodRequest& pod) {
-  for (const ReleasedUnit& unit : units_of(pod)) {
+  for (const ReleasedUnit& unit : released_units(node_, pod)) {
     for (const auto& [row, amount] : unit.amounts) {
       floating_[row] = add_amounts(floating_[row], amount);
     }

@@ -2,8 +2,8 @@
 // What is freed in which zone when pods leave and it is not certain which zones they hold.
 //
 // A report shows how much of each zone is in use, but not by whom. Some of the pods that it counts
-// have been located: a report changed by exactly their amounts, in the predicted zones. The zones
-// of the others, and of unknown users, are not known. Two statements are still certain:
+// have been located: one report after the other showed where they came (ledger/places.hpp). The
+// zones of the others, and of unknown users, are not known. Two statements are still certain:
 //   - What is in use in a zone beyond the amounts of the remaining pods and the unknown users is
 //     freed, wherever the pods are.
 //   - Each container that leaves (scope pod: each pod) lies in one zone that has that much in use.
@@ -34,6 +34,10 @@ struct ReleasedUnit {
   std::vector<std::pair<uint32_t, int64_t>> amounts;
   friend auto operator<=>(const ReleasedUnit&, const ReleasedUnit&) = default;
 };
+
+// What reports count of a pod on this node: its sidecars and app containers.
+[[nodiscard]] std::vector<ReleasedUnit> released_units(const plimsoll_numa_node& node,
+                                                       const PodRequest& pod);
 
 // A node whose pods leave. Cells and rows as in plimsoll_numa_node; `node` outlives it.
 class Release {
@@ -77,7 +81,6 @@ class Release {
     return size_t{row} * node_.zone_count + column;
   }
   [[nodiscard]] int64_t* at(Cells& cells, uint32_t resource, uint32_t zone_id) const;
-  [[nodiscard]] std::vector<ReleasedUnit> units_of(const PodRequest& pod) const;
   void forget_untracked();
   [[nodiscard]] bool adds_up();
   [[nodiscard]] bool fits_wherever(const Fits& fits) const;

@@ -191,26 +191,31 @@ bool fits_without(const NodeRecord& node, std::span<const plimsoll_str> uids,
       // An open promise, and what reports do not show, comes free where it is charged.
       const int64_t charged = pod.covered ? one.held : one.amount;
       if (goes) release.free_at(one.resource, one.zone_id, charged, false);
-      if (!pod.located()) continue;
-      if (goes) {
-        release.free_at(one.resource, one.zone_id, one.amount, true);
-      } else {
-        release.keep_at(one.resource, one.zone_id, one.amount);
-      }
     }
-    if (!pod.covered || pod.located() || !pod.request) continue;
-    if (goes) {
+    if (!pod.covered) continue;
+    if (const std::vector<Charge>* place = node.place_of(pod)) {
+      for (const Charge& one : *place) {
+        if (goes) {
+          release.free_at(one.resource, one.zone_id, one.amount, true);
+        } else {
+          release.keep_at(one.resource, one.zone_id, one.amount);
+        }
+      }
+    } else if (pod.request && goes) {
       release.free_somewhere(*pod.request);
-    } else {
+    } else if (pod.request) {
       release.keep_somewhere(*pod.request);
     }
   }
   for (const auto& [pod, gone_ms, counted, refused] : node.gone) {
-    if (pod.located()) {
-      for (const Charge& one : pod.charges) {
+    if (!pod.covered) continue;
+    if (const std::vector<Charge>* place = node.place_of(pod)) {
+      // What is known to have held something by its line is free already.
+      for (const Charge& one : *place) {
+        release.free_at(one.resource, one.zone_id, pod.located() ? 0 : one.amount, false);
         release.forgive_at(one.resource, one.zone_id, one.amount);
       }
-    } else if (pod.covered && pod.request) {
+    } else if (pod.request) {
       release.free_somewhere(*pod.request);
     }
   }

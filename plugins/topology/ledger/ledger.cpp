@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plugins/topology/ledger/places.hpp"
+
 namespace plimsoll::topology {
 namespace {
 
@@ -181,6 +183,7 @@ void Ledger::report(const NrtObject& nrt, int64_t now_ms) {
   }
   node.new_report = true;
   node.malformed = node.lost_track = node.report_gone = false;
+  if (before.model != node.report.model) forget_places(node);
   if (!before.there) {
     // Pods that left before the ledger knew the node are unknown.
     node.doubt_until_ms = now_ms + kDoubtMs;

@@ -56,6 +56,7 @@ struct NodeReport {
   FingerprintMethod method = FingerprintMethod::kAll;
   bool kubelet_away = false;
   bool explained = false;  // the fingerprint is that of the covered pods
+  bool adds_up = false;    // explained, and all that is in use is theirs (places.hpp)
   // Problems of its facts and counts that were noted already.
   std::vector<std::string> problems;
   std::string contradiction;
@@ -102,6 +103,9 @@ struct NodeRecord {
   bool surprised = false;
   // Until then an unexplained report may count removed pods; 0: it does not.
   int64_t doubt_until_ms = 0;
+  // What the pods that float hold together, by cell of the report's zones, and how many they are.
+  std::vector<int64_t> floating;
+  size_t floaters = 0;
   Since since;
 
   // ---- kept by the ledger about the above
@@ -126,6 +130,11 @@ struct NodeRecord {
   [[nodiscard]] PodRecord* find(const PodKey& key);
   [[nodiscard]] const PodRecord* find(const PodKey& key) const {
     return const_cast<NodeRecord*>(this)->find(key);
+  }
+  // Where a pod that the report counts is for certain; null: not known.
+  [[nodiscard]] const std::vector<Charge>* place_of(const PodRecord& pod) const {
+    if (pod.located()) return &pod.charges;
+    return report.adds_up && !pod.shown.empty() ? &pod.shown : nullptr;
   }
   // The report there is that of an earlier Node with this name. Until when that is so; 0: it is
   // not. An owner is certain. A report without one may be that of this Node though it is older:

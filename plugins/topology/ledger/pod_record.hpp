@@ -62,6 +62,9 @@ struct PodRecord {
   // As promised here, whatever has become of the charges since; empty once a report has shown what
   // the pod holds.
   std::vector<Charge> foretold;
+  // Where reports of counts showed it (places.hpp); empty: not known. `floats`: it was looked for.
+  std::vector<Charge> shown;
+  bool floats = false;
   std::vector<plimsoll_numa_charge> named;    // by its annotation, until the first report
   std::shared_ptr<const PodRequest> request;  // if it pins anything: for what-ifs
   // For the kubelet's algorithm; set if a kubelet has to align the pod.

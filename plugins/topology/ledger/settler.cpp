@@ -7,6 +7,7 @@
 
 #include "plugins/topology/amount.hpp"
 #include "plugins/topology/ledger/matcher.hpp"
+#include "plugins/topology/ledger/places.hpp"
 #include "plugins/topology/room.hpp"
 
 namespace plimsoll::topology {
@@ -74,8 +75,7 @@ int64_t shown_use(const NumaNode& zones, uint32_t resource) {
   const uint32_t row = row_of(view, resource);
   int64_t use = 0;
   for (uint32_t column = 0; row != kNoRow && column < view.zone_count; ++column) {
-    const uint32_t cell = row * view.zone_count + column;
-    use = add_amounts(use, std::max<int64_t>(0, view.allocatable[cell] - zones.available()[cell]));
+    use = add_amounts(use, zones.used(size_t{row} * view.zone_count + column));
   }
   return use;
 }
@@ -241,6 +241,7 @@ bool Settler::settle_by_fingerprint(NodeRecord& node, int64_t now_ms) {
   size_t at = 0;
   std::erase_if(node.gone, [&](const GonePod&) { return !keep[at++]; });
   node.report.explained = true;
+  locate_pods(node);
   return true;
 }
 

@@ -171,5 +171,110 @@ TEST_F(LedgerWhatIf, WhatIsSaidToFitFitsWhateverTheTruthIs) {
   EXPECT_GT(said * 10, true_at_all * 8) << "what is there is mostly seen";
 }
 
+// Counts say where a pod is that came alone between two reports.
+TEST_F(LedgerWhatIf, APodThatCameAloneIsWhereMoreIsInUse) {
+  report({16, 16}, {});
+  bound("a", 7);
+  report({9, 16}, {"a"});
+  bound("b", 7);
+  report({2, 16}, {"a", "b"});
+  bound("c", 7);
+  report({2, 9}, {"a", "b", "c"});
+  const PodRef d = bound("d", 7);
+  report({2, 2}, {"a", "b", "c", "d"});
+  EXPECT_TRUE(room(16, {"a", "b"}));
+  EXPECT_TRUE(room(16, {"c", "d"}));
+  EXPECT_FALSE(room(10, {"a", "c"}));
+  EXPECT_FALSE(room(10, {"b", "d"}));
+  ledger_->pod_removed(*d, kYear2026Ms);
+  EXPECT_TRUE(room(16, {"c"})) << "the other is gone already";
+  EXPECT_FALSE(room(10, {"a"}));
+}
+
+// A report may list a pod that holds nothing yet, or nothing any more. Then it says nothing of
+// places until it adds up again.
+TEST_F(LedgerWhatIf, AReportThatDoesNotAddUpSaysNothingOfPlaces) {
+  report({16, 16}, {});
+  bound("a", 7);
+  bound("b", 7);
+  report({9, 16}, {"a", "b"});  // one of them holds nothing yet
+  bound("c", 7);
+  report({9, 2}, {"a", "b", "c"});
+  EXPECT_FALSE(room(16, {"c"})) << "it need not be the one that came last";
+  EXPECT_FALSE(room(10, {"b"}));
+  report({2, 9}, {"a", "b", "c"});
+  EXPECT_FALSE(room(10, {"c"})) << "the kubelet has begun anew";
+}
+
+// Pods come and go, alone and together, reports miss some, and the scheduler is started again.
+TEST_F(LedgerWhatIf, WhatOneReportAfterTheOtherShowsIsNeverWrong) {
+  int said = 0, true_at_all = 0;
+  const uint32_t first = test::test_seed(5000);
+  for (uint32_t seed = first; seed < first + 400 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto one_in = [&](uint32_t n) { return random() % n == 0; };
+    struct Truth {
+      std::string name;
+      int cpus;
+      size_t zone;
+      PodRef object;
+    };
+    std::vector<Truth> pods;
+    std::vector<int> free(2 + random() % 3, kCpus);
+    ledger_.emplace(scene_.index());
+    ledger_->node_added("n1", kSlot);
+    for (int step = 0, number = 0; step < 25; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      for (auto come = random() % 3; come > 0; --come) {
+        const int cpus = 1 + static_cast<int>(random() % 8);
+        const size_t zone = random() % free.size();
+        if (free[zone] < cpus) continue;
+        free[zone] -= cpus;
+        const std::string name = "p" + std::to_string(number++);
+        pods.push_back({name, cpus, zone, bound(name, cpus)});
+      }
+      for (auto go = random() % 3; go > 0 && !pods.empty() && one_in(2); --go) {
+        const size_t at = random() % pods.size();
+        free[pods[at].zone] += pods[at].cpus;
+        ledger_->pod_removed(*pods[at].object, kYear2026Ms);
+        pods.erase(pods.begin() + static_cast<std::ptrdiff_t>(at));
+      }
+      if (one_in(12)) {
+        ledger_.emplace(scene_.index());
+        ledger_->node_added("n1", kSlot);
+        for (const Truth& pod : pods) ledger_->pod_assigned(*pod.object, "n1", kYear2026Ms);
+      }
+      if (one_in(4)) continue;
+      std::vector<int> shown = free;
+      const bool is_odd = !pods.empty() && one_in(5);
+      if (is_odd) {  // listed, and holds nothing
+        const Truth& pod = pods[one_in(2) ? pods.size() - 1 : random() % pods.size()];
+        shown[pod.zone] += pod.cpus;
+      }
+      std::vector<std::string> names;
+      for (const Truth& pod : pods) names.push_back(pod.name);
+      report(shown, names);
+      for (int ask = 0; ask < 4 && !is_odd; ++ask) {
+        std::vector<std::string> without;
+        std::vector<int> then = free;
+        for (const Truth& pod : pods) {
+          if (one_in(2)) continue;
+          without.push_back(pod.name);
+          then[pod.zone] += pod.cpus;
+        }
+        const int cpus = 1 + static_cast<int>(random() % kCpus);
+        const bool truth = *std::max_element(then.begin(), then.end()) >= cpus;
+        const bool answer = room(cpus, without);
+        ASSERT_TRUE(truth || !answer) << cpus << " of " << without.size() << " pods";
+        said += answer ? 1 : 0;
+        true_at_all += truth ? 1 : 0;
+      }
+    }
+  }
+  std::cout << said << " of " << true_at_all << " seen\n";
+  EXPECT_GT(said * 100, true_at_all * 90);
+}
+
 }  // namespace
 }  // namespace plimsoll::topology
