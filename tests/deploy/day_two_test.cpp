@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <list>
@@ -20,10 +21,13 @@ namespace {
 
 using nlohmann::json;
 using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-constexpr const char* kLease =
-    "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll";
 constexpr const char* kRoleBindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 constexpr const char* kNrtKind =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
@@ -36,6 +40,7 @@ class DayTwoTest : public DeployTest {
     ChildProcess process;
     std::string profile;  // the file that it mounts
     std::string certificate, key;
+    std::string token;  // the file that its kubelet keeps fresh
     std::uint16_t port = 0;
   };
 
@@ -69,6 +74,15 @@ class DayTwoTest : public DeployTest {
       std::filesystem::copy_file(word.substr(config.size()), profile);
       word = config + profile;
     }
+    const std::string token = own + "/token";
+    ASSERT_TRUE(write_file(token, account().token));
+    for (std::string& word : command.argv) {
+      if (!word.ends_with("/kubeconfig")) continue;
+      json config = json::parse(read_file(word).value_or(""));
+      config["users"][0]["user"] = {{"tokenFile", token}};
+      word = own + "/kubeconfig";
+      ASSERT_TRUE(write_file(word, config.dump()));
+    }
     const std::string certificate = own + "/tls.crt";
     const std::string key = own + "/tls.key";
     copy_certificate(cluster().dir(), certificate, key);
@@ -79,7 +93,7 @@ class DayTwoTest : public DeployTest {
     }
     auto started = ChildProcess::start(command);
     ASSERT_TRUE(started) << started.error().message;
-    pods_.push_back({std::move(*started), profile, certificate, key, port()});
+    pods_.push_back({std::move(*started), profile, certificate, key, token, port()});
     const Pod& fresh = pods_.back();
     ASSERT_TRUE(eventually(60s, [&] { return get(fresh, "/readyz").status == 200; }))
         << get(fresh, "/readyz?verbose").body << fresh.process.output();
@@ -112,7 +126,9 @@ class DayTwoTest : public DeployTest {
                        caller);
   }
 
-  std::string holder() { return text_at(client().get(kLease).json(), "/spec/holderIdentity"); }
+  std::string holder() {
+    return text_at(client().get(kLeases + ("/" + lease_)).json(), "/spec/holderIdentity");
+  }
   // Who leads, waited for.
   Pod& leader() {
     Pod* found = nullptr;
@@ -136,11 +152,11 @@ class DayTwoTest : public DeployTest {
     pods_.remove_if([&](const Pod& each) { return &each == &pod; });
   }
 
-  void create_pods(const std::string& prefix, int count, const std::string& cpu = "1") {
+  void create_pods(const std::string& prefix, int count, const char* scheduler = kScheduler) {
     for (int i = 0; i < count; ++i) {
       create_pod({.name = prefix + std::to_string(i),
-                  .scheduler = kScheduler,
-                  .requests = {{"cpu", cpu}, {"memory", "1Gi"}}});
+                  .scheduler = scheduler,
+                  .requests = {{"cpu", "1"}, {"memory", "1Gi"}}});
     }
   }
   void expect_bound(const std::string& prefix, int count) {
@@ -160,9 +176,47 @@ class DayTwoTest : public DeployTest {
             {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", role}}},
            {"subjects", {{{"kind", "ServiceAccount"}, {"name", name}, {"namespace", ns()}}}}});
     }
-    const json answer = create("/api/v1/namespaces/" + ns() + "/serviceaccounts/" + name + "/token",
-                               {{"spec", {{"expirationSeconds", 3600}}}});
+    return token_of_account(ns(), name);
+  }
+  std::string token_of_account(const std::string& where, const std::string& name) {
+    const json answer =
+        create("/api/v1/namespaces/" + where + "/serviceaccounts/" + name + "/token",
+               {{"spec", {{"expirationSeconds", 3600}}}});
     return text_at(answer, "/status/token");
+  }
+
+  // What a kubelet does with the pods that have ended: there is one more for each.
+  void restart_ended() {
+    const std::size_t ended = pods_.remove_if([](Pod& each) { return !each.process.running(); });
+    for (std::size_t i = 0; i < ended; ++i) ASSERT_NO_FATAL_FAILURE(start_pod());
+  }
+
+  // As `helm upgrade --set-file profile=examples/profiles/default-scheduler.yaml` writes it; that
+  // it does, chart_test.cpp has.
+  void become_default_scheduler() {
+    lease_ = "kube-scheduler";
+    change(
+        "/api/v1/namespaces/kube-system/configmaps/plimsoll-profile",
+        {{"data",
+          {{"profile.yaml", read_file("examples/profiles/default-scheduler.yaml").value_or("")}}}});
+    const std::string deployment = "/apis/apps/v1/namespaces/kube-system/deployments/plimsoll";
+    json containers = client().get(deployment).json()["spec"]["template"]["spec"]["containers"];
+    for (json& arg : containers[0]["args"]) {
+      if (arg == "--leader-elect-resource-name=plimsoll")
+        arg = "--leader-elect-resource-name=" + lease_;
+    }
+    change(deployment, {{"spec", {{"template", {{"spec", {{"containers", containers}}}}}}}});
+    const std::string path =
+        "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/plimsoll-leader-election";
+    json role = client().get(path).json();
+    role["rules"][1]["resourceNames"].push_back(lease_);
+    change(path, {{"rules", role["rules"]}});
+    wait_for_rights({role});
+  }
+  // Another program writes itself into the lease, or out of it.
+  void hold_lease(const std::string& holder) {
+    change(kLeases + ("/" + lease_),
+           {{"spec", {{"holderIdentity", holder}, {"leaseDurationSeconds", 3600}}}});
   }
 
   void write_profile(const std::function<std::string(std::string)>& changed) {
@@ -193,6 +247,7 @@ class DayTwoTest : public DeployTest {
 
   TempDir folder_;
   std::string ca_;
+  std::string lease_ = "plimsoll";
   std::list<Pod> pods_;
   int started_ = 0;
   std::string scraper_;
@@ -224,6 +279,22 @@ TEST_F(DayTwoTest, FromInstallToRemoval) {
     EXPECT_EQ(metric(leader(), "leader_election_master_status"), 1);
     EXPECT_EQ(metric(standby(), "leader_election_master_status"), 0);
   }
+  const std::string viewer = token_of_account(kHome, "plimsoll-viewer");
+  const std::string keeper = token_of_account(kHome, "plimsoll-operator");
+  {
+    SCOPED_TRACE("the configuration and the log level, by who may");
+    const std::string level = "/debug/flags/v";
+    for (const std::string& other : {scraper_, viewer, account().token}) {
+      EXPECT_EQ(get(leader(), level, other, "PUT", "debug").status, 403);
+    }
+    for (const std::string& other : {scraper_, viewer, account().token, keeper}) {
+      EXPECT_EQ(get(leader(), "/configz", other).status, 403);
+    }
+    EXPECT_EQ(get(leader(), level, keeper, "PUT", "loud").status, 400);
+    EXPECT_EQ(get(leader(), level, keeper, "PUT", "debug").status, 200);
+    EXPECT_EQ(get(leader(), level, keeper).body, "debug\n");
+    EXPECT_EQ(get(leader(), level, keeper, "PUT", "info").status, 200);
+  }
   {
     SCOPED_TRACE("a changed profile is taken into use, a broken one is not");
     write_profile(
@@ -243,6 +314,10 @@ TEST_F(DayTwoTest, FromInstallToRemoval) {
     for (Pod& each : pods_) {
       EXPECT_TRUE(eventually(60s, [&] { return metric(each, "plimsoll_profile_refused") == 1; }));
       EXPECT_THAT(each.process.output(), HasSubstr("TopologyScoer"));
+      std::filesystem::remove(each.profile);
+      EXPECT_TRUE(eventually(60s, [&] {
+        return metric(each, "plimsoll_profile_reloads_total", {{"result", "refused"}}) == 2;
+      })) << "the file is missing";
     }
     create_pods("broken-profile-", 1);
     expect_bound("broken-profile-", 1);
@@ -300,14 +375,36 @@ TEST_F(DayTwoTest, FromInstallToRemoval) {
   }
   {
     SCOPED_TRACE("the API server is restarted");
+    Pod& before = leader();
     const auto restarted = cluster().restart_apiserver();
     ASSERT_TRUE(restarted) << restarted.error().message;
     create_pods("after-restart-", 3);
     expect_bound("after-restart-", 3);
-    // A leader that could not renew has ended, as documented; its kubelet starts it again.
-    if (pods_.remove_if([](Pod& each) { return !each.process.running(); }) > 0) {
-      ASSERT_NO_FATAL_FAILURE(start_pod());
+    // A leader that could not renew ends, as documented.
+    if (&leader() != &before) {
+      EXPECT_EQ(before.process.wait(60s), ExitStatus::exited(1));
     }
+    ASSERT_NO_FATAL_FAILURE(restart_ended());
+  }
+  {
+    SCOPED_TRACE("the service account is made anew");
+    const std::string accounts = "/api/v1/namespaces/kube-system/serviceaccounts";
+    remove(accounts + "/plimsoll");
+    Pod& cut_off = leader();
+    Pod& other = standby();
+    EXPECT_EQ(cut_off.process.wait(120s), ExitStatus::exited(1));
+    EXPECT_THAT(cut_off.process.output(), HasSubstr("lost the leader lease"));
+    EXPECT_TRUE(eventually(60s, [&] { return get(other, "/readyz").status == 500; }));
+    create_pods("new-account-", 3);
+    create(accounts, {{"metadata", {{"name", "plimsoll"}}}});
+    // A token of the account from before stays refused.
+    EXPECT_EQ(get(other, "/readyz").status, 500);
+    ASSERT_TRUE(write_file(other.token + ".new", account().token));
+    std::filesystem::rename(other.token + ".new", other.token);
+    EXPECT_EQ(&leader(), &other);
+    expect_bound("new-account-", 3);
+    EXPECT_TRUE(eventually(60s, [&] { return get(other, "/readyz").status == 200; }));
+    ASSERT_NO_FATAL_FAILURE(restart_ended());
   }
   {
     SCOPED_TRACE("cordon: the next reason is a new event");
@@ -326,6 +423,33 @@ TEST_F(DayTwoTest, FromInstallToRemoval) {
     EXPECT_EQ(node_of("picky"), "");
     change(std::string(kNodes) + "/m1", {{"spec", {{"unschedulable", nullptr}}}});
     EXPECT_EQ(wait_bound("picky", 60s), "m1");
+
+    // Drain: the room is free at once, and taken when the node is back.
+    change(std::string(kNodes) + "/m1", {{"spec", {{"unschedulable", true}}}});
+    create(pods_path("picky") + "/eviction", {{"apiVersion", "policy/v1"},
+                                              {"kind", "Eviction"},
+                                              {"metadata", {{"name", "picky"}}},
+                                              {"deleteOptions", {{"gracePeriodSeconds", 0}}}});
+    picky["metadata"]["name"] = "picky-again";
+    create(pods_path(), picky);
+    EXPECT_THAT(wait_refused("picky-again"), HasSubstr("unschedulable"));
+    change(std::string(kNodes) + "/m1", {{"spec", {{"unschedulable", nullptr}}}});
+    EXPECT_EQ(wait_bound("picky-again", 60s), "m1");
+  }
+  {
+    SCOPED_TRACE("a full cluster: why, with numbers");
+    json wide = pod_object({.name = "wide", .scheduler = kScheduler, .requests = {{"cpu", "50"}}});
+    create(pods_path(), wide);
+    EXPECT_THAT(wait_refused("wide"), HasSubstr("Insufficient cpu"));
+    EXPECT_GT(metric(leader(), "scheduler_pending_pods", {{"queue", "unschedulable"}}), 0);
+    EXPECT_THAT(get(leader(), "/debug/queue", viewer).body, HasSubstr(ns() + "/wide"));
+    const json told =
+        json::parse(get(leader(), "/debug/explain?pod=" + ns() + "/wide", viewer).body);
+    // The nodes with the most room come first.
+    const json& closest = told.at("placement").at("refused").at(0);
+    EXPECT_THAT(closest.value("node", ""), StartsWith("m"));
+    EXPECT_THAT(closest.value("text", ""), ContainsRegex("^cpu: need 50, [0-9]+ free of 64$"));
+    remove(pods_path("wide"));
   }
   {
     SCOPED_TRACE("a kind is removed, and comes back");
@@ -357,9 +481,40 @@ TEST_F(DayTwoTest, FromInstallToRemoval) {
     EXPECT_EQ(node_of("wider-than-a-zone"), "") << "it never had a place";
   }
   {
-    SCOPED_TRACE("the log level");
-    EXPECT_EQ(get(leader(), "/debug/flags/v", scraper_, "PUT", "debug").status, 403);
-    EXPECT_EQ(get(leader(), "/debug/flags/v", account().token, "PUT", "debug").status, 403);
+    SCOPED_TRACE("instead of kube-scheduler, and back");
+    for (Pod& each : pods_) {  // strategy: Recreate
+      EXPECT_EQ(each.process.stop(30s), ExitStatus::exited(0)) << tail(each.process.output(), 20);
+    }
+    pods_.clear();
+    become_default_scheduler();
+    create(kLeases, {{"metadata", {{"name", lease_}}}});
+    hold_lease("kube-scheduler");
+    create_pods("default-a-", 10, "default-scheduler");
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_NO_FATAL_FAILURE(start_pod());
+      EXPECT_TRUE(pods_.back().process.wait_for_output(R"("holder":"kube-scheduler")", 60s));
+    }
+    EXPECT_THAT(bound(), Not(Contains(Key(StartsWith("default-a-")))));
+    hold_lease("");
+    expect_bound("default-a-", 10);
+    EXPECT_EQ(metric(leader(), "leader_election_master_status", {{"name", lease_}}), 1);
+    // Back: who leads hands the lease over, and kube-scheduler was there first.
+    Pod& first = leader();
+    Pod& second = standby();
+    EXPECT_TRUE(second.process.wait_for_output(R"("holder":")" + name_of(first), 60s));
+    second.process.signal(SIGSTOP);
+    EXPECT_EQ(first.process.stop(30s), ExitStatus::exited(0)) << tail(first.process.output(), 20);
+    EXPECT_EQ(holder(), "");
+    hold_lease("kube-scheduler");
+    second.process.signal(SIGCONT);
+    forget(first);
+    create_pods("default-b-", 3, "default-scheduler");
+    EXPECT_TRUE(eventually(60s, [&] {
+      return lines_with(second.process.output(), {R"("holder":"kube-scheduler")"}).size() == 2;
+    }));
+    EXPECT_EQ(metric(second, "leader_election_master_status"), 0);
+    EXPECT_EQ(holder(), "kube-scheduler");
+    EXPECT_THAT(bound(), Not(Contains(Key(StartsWith("default-b-")))));
   }
   {
     SCOPED_TRACE("removal: what is bound is not touched");
