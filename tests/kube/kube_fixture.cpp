@@ -190,9 +190,7 @@ std::vector<std::string> KubeCluster::apiserver_command() const {
       "--authorization-mode=RBAC",
       "--allow-privileged",
       "--service-cluster-ip-range=10.0.0.0/24",
-      // No controllers and no kubelets run beside it, and it is alone: see the header.
-      "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,"
-      "StorageObjectInUseProtection",
+      // It is alone: see the header.
       "--endpoint-reconciler-type=none",
       // As fast as it can, for tests that write thousands of objects.
       "--enable-priority-and-fairness=false",
@@ -201,6 +199,13 @@ std::vector<std::string> KubeCluster::apiserver_command() const {
       "--profiling=false",
       "--shutdown-delay-duration=0s",
   };
+  const std::string disable = "--disable-admission-plugins=";
+  if (std::ranges::none_of(options_.apiserver_flags,
+                           [&](const std::string& each) { return each.starts_with(disable); })) {
+    // No controllers and no kubelets run beside it: see the header.
+    command.push_back(disable +
+                      "ServiceAccount,TaintNodesByCondition,StorageObjectInUseProtection");
+  }
   command.insert(command.end(), options_.apiserver_flags.begin(), options_.apiserver_flags.end());
   return command;
 }
