@@ -192,6 +192,48 @@ TEST(PlimsollSimulate, PreemptsWhereNothingElseHelps) {
   EXPECT_THAT(answer.out, HasSubstr("preemptionPolicy=Never"));
 }
 
+// Two pods of one zone go, whether reports name pods and places or only count: one report after the
+// other shows where each has come.
+TEST(PlimsollSimulate, EvictsTheFewestAlsoWhereReportsOnlyCount) {
+  const TempDir dir;
+  const std::string cluster = dir.path() / "cluster.yaml";
+  const std::string pods = dir.path() / "pods.yaml";
+  ASSERT_TRUE(write_file(cluster, R"(apiVersion: v1
+kind: Node
+metadata:
+  name: worker
+  annotations:
+    sandbox.plimsoll.io/machine: |
+      {"hwlocSynthetic": "pack:2 [numa(memory=64GiB)] core:16 pu:1",
+       "kubelet": {"topologyManagerPolicy": "single-numa-node", "cpuManagerPolicy": "static",
+        "memoryManagerPolicy": "Static", "reservedSystemCPUs": "0,1,16,17",
+        "reservedMemory": [{"numaNode": 0, "limits": {"memory": "1Gi"}}]}}
+status: {conditions: [{type: Ready, status: "True"}]}
+)"));
+  std::string text;
+  const auto pod = [&](const std::string& name, int priority, int cpus, int seconds) {
+    text +=
+        "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+        ", namespace: default, annotations: {sandbox.plimsoll.io/arrive-seconds: \"" +
+        std::to_string(seconds) +
+        "\"}}\nspec: {schedulerName: topo-aware-scheduler, priority: " + std::to_string(priority) +
+        ", containers: [{name: c, image: i, resources: {limits: {memory: 4Gi, cpu: " +
+        std::to_string(cpus) + "}}}]}\n";
+  };
+  for (int i = 0; i < 4; ++i) pod("low-" + std::to_string(i), 0, 7, i);
+  pod("high", 1000, 10, 6);
+  ASSERT_TRUE(write_file(pods, text));
+  for (const char* kind : {"facts", "counts"}) {
+    const Answer answer =
+        plimsoll({"simulate", "--config", kProfile, "--cluster", cluster, "--pods", pods, "-o",
+                  "json", "--report-kind", kind, "--wait-for-scheduler"});
+    ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+    const auto result = nlohmann::json::parse(answer.out);
+    EXPECT_EQ(result["evicted"].size(), 2U) << kind << ": " << answer.out;
+    EXPECT_EQ(result["kubelets"]["rejected"], 0) << kind;
+  }
+}
+
 TEST(PlimsollSimulate, PlacesAGroupTogetherOrNotAtAll) {
   const std::string sample = "examples/clusters/groups/";
   const Answer answer =
