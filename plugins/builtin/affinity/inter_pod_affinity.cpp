@@ -117,6 +117,11 @@ class InterPodAffinity : private AffinityBasis {
     if (has_too_many_terms(*pod)) {
       return host_.unresolvable("pod has more than 64 inter-pod affinity terms");
     }
+    if (says_too_much(*pod)) {
+      return host_.unresolvable(
+          "pod's inter-pod affinity needs more than 4000000 comparisons with labels of other pods: "
+          "use fewer requirements, or name labels (matchLabels) or namespaces");
+    }
     if (!has_requirements(*pod) && census().terms().empty()) return Status::skip();
     for (const TermSpec& each : terms_of(*pod)) {
       if (is_broken(each.term->selector) || is_broken(each.term->namespace_selector)) {
@@ -188,6 +193,13 @@ class InterPodAffinity : private AffinityBasis {
     AffinityFilter with = *filter;
     for (Pod other : nominated) with.change(*pod, *other, 1, node.slot(), census());
     return with.basis(node.slot(), namespaces);
+  }
+  [[nodiscard]] bool says_too_much(const plimsoll_pod& pod) const {
+    uint64_t comparisons = 0;
+    for (const TermSpec& each : terms_of(pod)) {
+      comparisons += census().comparisons_for(SelectionSpec::of(*each.term, pod.meta.ns));
+    }
+    return comparisons > Census::kMostComparisons;
   }
   [[nodiscard]] Census& census() const { return shared_->census; }
   Status change(plimsoll_cycle& cycle, Pod pod, Pod other, int64_t pods, Node node) {

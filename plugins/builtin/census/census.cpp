@@ -176,6 +176,7 @@ void Census::leave(const Record& record) {
 
 void Census::begin_counting() {
   counting_ = true;
+  begun_ms_ = host_.now_ms();
   for (uint32_t slot = 0; slot < host_.slot_count(); ++slot) {
     const Node node = host_.node(slot);
     if (!node) continue;
@@ -195,7 +196,13 @@ void Census::stop_counting() {
 void Census::sweep() {
   if (!counting_) return;
   tables_.sweep(host_.now_ms());
-  if (tables_.empty()) stop_counting();
+  // Nobody may make it begin again and again.
+  if (tables_.empty() && host_.now_ms() - begun_ms_ > SelectedTables::kLongestMs) stop_counting();
+}
+
+uint64_t Census::comparisons_for(const SelectionSpec& selection) {
+  if (!counting_) begin_counting();
+  return crowds_.comparisons_for(selection);
 }
 
 SelectedPodsRef Census::select(const SelectionSpec& selection) {

@@ -34,6 +34,12 @@ class Census {
   bool namespace_event(const sdk::ObjectEvent& event);
 
   // ---- questions
+  // What one pod may have compared with the labels of others in one attempt. One that
+  // needs more would keep everybody waiting. An ordinary pod needs less than a tenth where there
+  // are 100,000 different sets of labels.
+  static constexpr uint64_t kMostComparisons = 4'000'000;
+  // How many comparisons select() makes if it does not know the selection, at most.
+  [[nodiscard]] uint64_t comparisons_for(const SelectionSpec& selection);
   // The pods of the selection by domain of this key. `rule`: which nodes count.
   [[nodiscard]] SelectedCountsRef counts(const SelectionSpec& selection, std::string_view key,
                                          const NodeRule& rule = {}) {
@@ -94,6 +100,7 @@ class Census {
   ExistingTerms terms_;
   Records records_;        // by UID: of pods on nodes
   bool counting_ = false;  // labels of all pods are known
+  int64_t begun_ms_ = 0;   // when that began
 };
 
 }  // namespace plimsoll::builtin

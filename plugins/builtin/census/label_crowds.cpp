@@ -15,6 +15,9 @@ using Requirements = List<plimsoll_requirement>;
 // From so many requirements and crowds on, asking each crowd about each is not worth it.
 constexpr size_t kLookedUpFrom = 32;  // requirements are sorted then (kShortList)
 
+// So few of one selection are not worth a closer look.
+constexpr uint64_t kFewComparisons = 32'768;
+
 void append_text(std::string& bytes, const plimsoll_str& text) {
   bytes.append(reinterpret_cast<const char*>(&text.len), sizeof text.len).append(view(text));
 }
@@ -72,17 +75,64 @@ void LabelCrowds::clear() {
   crowds_.clear();
 }
 
-std::vector<LabelCrowd*> LabelCrowds::candidates_for(const SelectionSpec& spec) {
-  std::vector<uint64_t> best;
+// How many crowds the selection may select, by the numbers that find the fewest; more than there
+// are: none finds them.
+size_t LabelCrowds::fewest_for(const SelectionSpec& spec, std::vector<uint64_t>& numbers) const {
   size_t fewest = crowds_.size() + 1;
-  for_each_anchor(spec, [&](Anchor by, const std::vector<uint64_t>& numbers) {
+  for_each_anchor(spec, [&](Anchor by, const std::vector<uint64_t>& known) {
     if (by == Anchor::kKey) return;
     size_t crowds = 0;
-    for (const uint64_t number : numbers) crowds += by_number_.size(number);
+    for (const uint64_t number : known) crowds += by_number_.size(number);
     if (crowds >= fewest) return;
     fewest = crowds;
-    best = numbers;
+    numbers = known;
   });
+  return fewest;
+}
+
+uint64_t LabelCrowds::comparisons_for(const SelectionSpec& spec) const {
+  uint64_t compared = 1;  // with each candidate
+  uint64_t looked_up = 0;
+  uint64_t values = 0;  // of those that are looked up
+  const auto for_each_looked_up = [&](const auto& visit) {
+    for (const ClauseSpec& clause : spec.clauses) {
+      for (const plimsoll_label_selector* selector : clause.selectors) {
+        const Requirements all = selector->expressions;
+        if (all.size() < kLookedUpFrom) continue;
+        for (const plimsoll_requirement& each : all) {
+          if (each.op == PLIMSOLL_OP_NOT_IN) visit(each);
+        }
+      }
+    }
+  };
+  const auto add = [&](const plimsoll_label_selector& selector) {
+    compared += uint64_t{selector.match_labels.count} + selector.expressions.count;
+  };
+  for (const ClauseSpec& clause : spec.clauses) {
+    for (const plimsoll_label_selector* selector : clause.selectors) add(*selector);
+    if (clause.namespaces.by_labels != nullptr) add(*clause.namespaces.by_labels);
+  }
+  for_each_looked_up([&](const plimsoll_requirement& each) {
+    ++looked_up;
+    values += each.values.count;
+  });
+  const uint64_t most = (compared + values) * crowds_.size();
+  if (most <= kFewComparisons) return most;
+  std::vector<uint64_t> numbers;
+  const uint64_t candidates = std::min(crowds_.size(), fewest_for(spec, numbers));
+  uint64_t sum = (compared - looked_up) * candidates +
+                 looked_up * std::min<uint64_t>(candidates, kLookedUpFrom);
+  for_each_looked_up([&](const plimsoll_requirement& each) {
+    for (const plimsoll_str& value : Strings(each.values)) {
+      sum += by_number_.size(label_number(each.key, value));
+    }
+  });
+  return sum;
+}
+
+std::vector<LabelCrowd*> LabelCrowds::candidates_for(const SelectionSpec& spec) {
+  std::vector<uint64_t> best;
+  const size_t fewest = fewest_for(spec, best);
   std::vector<LabelCrowd*> candidates;
   const auto add = [&](LabelCrowd& crowd) {
     if (std::exchange(crowd.seen_by, asked_) != asked_) candidates.push_back(&crowd);

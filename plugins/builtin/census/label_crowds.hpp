@@ -32,6 +32,8 @@ class LabelCrowds {
   void drop(LabelCrowd& crowd);
   void clear();
 
+  // How often selected_by compares a requirement with a crowd, at most.
+  [[nodiscard]] uint64_t comparisons_for(const SelectionSpec& spec) const;
   // All crowds that the selection selects.
   [[nodiscard]] std::vector<LabelCrowd*> selected_by(const SelectionSpec& spec,
                                                      const Namespaces& known);
@@ -42,6 +44,7 @@ class LabelCrowds {
   }
 
  private:
+  [[nodiscard]] size_t fewest_for(const SelectionSpec& spec, std::vector<uint64_t>& numbers) const;
   [[nodiscard]] std::vector<LabelCrowd*> candidates_for(const SelectionSpec& spec);
   void keep_out(sdk::List<plimsoll_requirement>::iterator not_in,
                 sdk::List<plimsoll_requirement>::iterator end);

@@ -3,7 +3,6 @@
 namespace plimsoll::builtin {
 namespace {
 
-constexpr int64_t kLongestMs = 10 * 60 * 1000;
 constexpr size_t kMostBytes = size_t{64} << 20;
 constexpr size_t kBytesOfCrowd = sizeof(Tally::Member) + sizeof(Crowd::Link);
 constexpr size_t kBytesBeside = 1024;  // of a table: keys, a copy of the selection, index entries

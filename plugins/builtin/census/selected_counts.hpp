@@ -37,6 +37,9 @@ using SelectedPodsRef = std::shared_ptr<SelectedPods>;
 
 class SelectedTables {
  public:
+  // A table that nobody asks for is kept for so long.
+  static constexpr int64_t kLongestMs = 10 * 60 * 1000;
+
   SelectedTables(LabelCrowds& crowds, const Namespaces& namespaces)
       : crowds_(crowds), namespaces_(namespaces) {}
 

@@ -89,6 +89,11 @@ class PodTopologySpread {
     if (has_too_many(*pod)) {
       return host_.unresolvable("pod has more than 64 topology spread constraints");
     }
+    if (says_too_much(*pod)) {
+      return host_.unresolvable(
+          "pod's topology spread constraints need more than 4000000 comparisons with labels of "
+          "other pods: use fewer requirements, or name labels (matchLabels)");
+    }
     if (!has_constraints(*pod, true, args_, shared_->controllers)) return Status::skip();
     const SpreadConstraints constraints(*pod, true, args_, shared_->controllers);
     if (constraints.broken()) return broken();
@@ -141,6 +146,17 @@ class PodTopologySpread {
       filter->change(*pod, pods, node.slot(), shared_->census.namespaces());
     }
     return Status::success();
+  }
+  [[nodiscard]] bool says_too_much(const plimsoll_pod& pod) const {
+    uint64_t comparisons = 0;
+    for (const bool do_not_schedule : {true, false}) {
+      if (!has_constraints(pod, do_not_schedule, args_, shared_->controllers)) continue;
+      const SpreadConstraints constraints(pod, do_not_schedule, args_, shared_->controllers);
+      for (const SpreadConstraint& each : constraints.all()) {
+        comparisons += shared_->census.comparisons_for(each.selection(pod));
+      }
+    }
+    return comparisons > Census::kMostComparisons;
   }
   Status broken() const {
     return host_.error("a label selector of the pod's topology spread constraints is not valid");

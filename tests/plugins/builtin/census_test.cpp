@@ -390,6 +390,44 @@ TEST_F(FoundByLabels, TheCrowdsOfATerm) {
   EXPECT_GT(selected, 300U);
 }
 
+// What a selection costs is known before it is paid.
+TEST_F(FoundByLabels, ComparisonsAreCountedByWhatIsLookedAt) {
+  constexpr uint64_t kCrowds = 2'000;
+  const auto pod_with = [&](const Json& labels, const Json& selector) {
+    const Json term = {{"topologyKey", "zone"},
+                       {"labelSelector", selector},
+                       {"namespaceSelector", Json::object()}};
+    const Json terms = {{"requiredDuringSchedulingIgnoredDuringExecution", {term}}};
+    const Json pod = {{"metadata", {{"name", "p"}, {"namespace", "ns"}, {"labels", labels}}},
+                      {"spec", {{"affinity", {{"podAntiAffinity", terms}}}}}};
+    return *decode_pod(pod.dump(), symbols_);
+  };
+  builtin::LabelCrowds crowds;
+  for (uint64_t i = 0; i < kCrowds; ++i) {
+    bool is_new = false;
+    const Json labels = {{"own", std::to_string(i)}, {"half", std::to_string(i % 2)}};
+    (void)crowds.of(builtin::PodTraits::of(*pod_with(labels, Json::object())), is_new);
+  }
+  const auto comparisons = [&](const Json& selector) {
+    const Term term(pod_with({}, selector));
+    return crowds.comparisons_for(term.spec());
+  };
+  Json selector = {{"matchExpressions", Json::array()}};
+  for (int i = 0; i < 40; ++i) {
+    selector["matchExpressions"].push_back(
+        {{"key", "key-" + std::to_string(i)}, {"operator", "DoesNotExist"}});
+  }
+  EXPECT_EQ(comparisons(Json::object()), kCrowds);
+  EXPECT_EQ(comparisons(selector), 41 * kCrowds);
+  selector["matchLabels"]["half"] = "1";
+  EXPECT_EQ(comparisons(selector), 42 * kCrowds / 2);
+  selector["matchLabels"]["own"] = "7";
+  EXPECT_EQ(comparisons(selector), 43U);
+  selector["matchExpressions"].push_back(
+      {{"key", "half"}, {"operator", "NotIn"}, {"values", {"0", "2"}}});
+  EXPECT_EQ(comparisons(selector), 44U + kCrowds / 2) << "those with the value are looked up";
+}
+
 TEST_F(FoundByLabels, TheTermsOfAPod) {
   builtin::MatchIndex<Term> index;
   std::vector<std::unique_ptr<Term>> all;

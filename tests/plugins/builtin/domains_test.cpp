@@ -153,6 +153,52 @@ TEST_F(DomainsTest, APodWithTooManyTermsFitsNowhere) {
   terms.push_back(term);
   EXPECT_EQ(ask(many), "pod has more than 64 inter-pod affinity terms");
 }
+// Requirements times sets of labels. Whoever says less is not kept from its node by the labels of
+// strangers.
+TEST_F(DomainsTest, APodThatComparesTooMuchFitsNowhere) {
+  constexpr int kLabelSets = 1'600;
+  for (int i = 0; i < kLabelSets; ++i) {
+    Json stranger = pod("x", Json::object(), "loud");
+    stranger["metadata"]["labels"]["own"] = std::to_string(i);
+    put(stranger, "a1");
+  }
+  Json many = {{"topologyKey", "zone"}, {"labelSelector", {{"matchExpressions", Json::array()}}}};
+  Json& requirements = many["labelSelector"]["matchExpressions"];
+  while (requirements.size() < 40) {
+    requirements.push_back(
+        {{"key", "key-" + std::to_string(requirements.size())}, {"operator", "DoesNotExist"}});
+  }
+  const auto terms = [&](const Json& further) {
+    Json each = many;
+    each.merge_patch(further);
+    return pod("web", refuses(std::vector<Json>(64, each)));
+  };
+  const auto constraints = [&](const Json& further, const char* ns) {
+    Json spec = spread("zone", 9'999, many);
+    Json& all = spec["topologySpreadConstraints"];
+    all[0].merge_patch(further);
+    while (all.size() < 64) all.push_back(all[0]);
+    return pod("web", spec, ns);
+  };
+  const std::string about =
+      " more than 4000000 comparisons with labels of other pods: use fewer "
+      "requirements, or name labels (matchLabels)";
+  const Json everywhere = {{"namespaceSelector", Json::object()}};
+  EXPECT_EQ(ask(terms(everywhere)), "pod's inter-pod affinity needs" + about + " or namespaces");
+  const Json one_label = {{"labelSelector", {{"matchLabels", {{"own", "7"}}}}}};
+  Json named = everywhere;
+  named.update(one_label);
+  EXPECT_EQ(verdicts(terms(named)), all(kAnti, "", ""));
+  EXPECT_EQ(verdicts(terms({{"namespaces", {"ns"}}})), all("", "", ""));
+  EXPECT_EQ(verdicts(pod("web", refuses({term("zone", everywhere)}))), all("", "", ""));
+  for (const char* action : {"DoNotSchedule", "ScheduleAnyway"}) {
+    EXPECT_EQ(ask(constraints({{"whenUnsatisfiable", action}}, "loud")),
+              "pod's topology spread constraints need" + about);
+  }
+  EXPECT_EQ(verdicts(constraints(one_label, "loud"))["a1"], "");
+  EXPECT_EQ(verdicts(constraints({}, "ns"))["a1"], "");
+}
+
 TEST_F(DomainsTest, MatchLabelKeysTellRevisionsApart) {
   Json old = pod("web");
   old["metadata"]["labels"]["rev"] = "1";
