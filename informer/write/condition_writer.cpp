@@ -18,6 +18,14 @@ std::string condition_key(const std::string& uid, bool set_nominated) {
   return uid + (set_nominated ? "+" : "-");
 }
 
+// A nomination that takes the place of a condition leaves it as it is.
+void keep_condition(const ConditionPatch& from, ConditionPatch& to) {
+  to.reason = from.reason;
+  to.message = from.message;
+  to.observed_generation = from.observed_generation;
+  to.stays_false = from.stays_false;
+}
+
 }  // namespace
 
 void ConditionWriter::write(ConditionPatch patch, ApiWriter::Done done) {
@@ -33,6 +41,10 @@ void ConditionWriter::write(ConditionPatch patch, ApiWriter::Done done) {
   {
     const std::lock_guard lock(mutex_);
     Newest& newest = newest_[write->key];
+    if (write->patch.reason.empty() && newest.patch != nullptr) {
+      keep_condition(*newest.patch, write->patch);
+    }
+    newest.patch = {write, &write->patch};
     newest.serial = write->serial = ++last_serial_;
     ++newest.open;
   }
@@ -43,6 +55,7 @@ void ConditionWriter::end(Write& write, Result<void> result) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = newest_.find(write.key);
+    if (found->second.serial == write.serial) found->second.patch = nullptr;
     if (--found->second.open == 0) newest_.erase(found);
   }
   if (write.done) write.done(std::move(result));
@@ -117,6 +130,7 @@ void ConditionWriter::supersede(const std::string& key) {
     const auto found = newest_.find(key);
     if (found == newest_.end()) return;
     found->second.serial = ++last_serial_;
+    found->second.patch = nullptr;
   }
   if (const auto done = queue_->withdraw(WriteClass::kStatus, key)) {
     done(HttpResponse{200, {}, {}, {}});

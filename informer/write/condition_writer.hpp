@@ -42,6 +42,7 @@ class ConditionWriter : public std::enable_shared_from_this<ConditionWriter> {
   struct Newest {
     std::uint64_t serial = 0;
     std::size_t open = 0;
+    std::shared_ptr<const ConditionPatch> patch;  // null: it has ended, or is not true any more
   };
 
   void supersede(const std::string& key);

@@ -260,6 +260,7 @@ TEST_F(ConditionTest, NominationsGoAheadAndTheNewestCounts) {
   patch_pod("plain", "none fits", false);
   patch_pod("a", "older", false);
   patch_pod("a", "none fits", true, "n");
+  patch_pod("b", "none fits b", true, "m");
   patch_pod("b", "", true, "n");
   patch_pod("a", "none fits at all", true);
   open = true;
@@ -271,8 +272,11 @@ TEST_F(ConditionTest, NominationsGoAheadAndTheNewestCounts) {
   EXPECT_TRUE(status.contains("nominatedNodeName") && status["nominatedNodeName"].is_null());
   EXPECT_EQ(status["conditions"][0]["message"], "none fits at all");
   EXPECT_TRUE(seen[2].asks("/b/status"));
+  const json renominated = json::parse(seen[2].body)["status"];
+  EXPECT_EQ(renominated["nominatedNodeName"], "n");
+  EXPECT_EQ(renominated["conditions"][0]["message"], "none fits b") << "it is still true";
   EXPECT_TRUE(seen[3].asks("/plain/status"));
-  EXPECT_THAT(journal.lines(), ElementsAre("a", "a", "first", "a", "b", "plain"));
+  EXPECT_THAT(journal.lines(), ElementsAre("a", "b", "a", "first", "a", "b", "plain"));
   TearDown();
 }
 
