@@ -175,7 +175,7 @@ plimsoll_list host_waiting_pods(plimsoll_host_ctx* ctx) {
 }
 
 plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
-  // A plugin may look at several at once.
+  // A plugin may look at several at once, of which those with words of strangers go.
   constexpr size_t kAtOnce = 64;
   struct Texts {
     std::vector<std::string> kept;
@@ -184,9 +184,13 @@ plimsoll_list host_reason_texts(plimsoll_host_ctx* ctx, uint32_t reason) {
   thread_local std::array<Texts, kAtOnce> latest;
   thread_local size_t next = 0;
   Texts& texts = latest.at(next++ % kAtOnce);
-  texts.kept = ctx->env->reasons.texts(reason);
+  const std::vector<std::string>* kept = ctx->env->reasons.lasting_texts(reason);
+  if (kept == nullptr) {
+    texts.kept = ctx->env->reasons.texts(reason);
+    kept = &texts.kept;
+  }
   texts.views.clear();
-  for (const std::string& text : texts.kept) texts.views.push_back(str(text));
+  for (const std::string& text : *kept) texts.views.push_back(str(text));
   return list_of(texts.views);
 }
 

@@ -188,6 +188,12 @@ std::vector<std::string> ReasonTable::texts(uint32_t id) const {
   return {"a reason that is no longer known: its plugin gives too many different ones"};
 }
 
+const std::vector<std::string>* ReasonTable::lasting_texts(uint32_t id) const {
+  std::shared_lock lock(impl_->mutex);
+  const auto found = impl_->entries.find(id);
+  return found != impl_->entries.end() && found->second.stays ? &found->second.texts : nullptr;
+}
+
 std::string ReasonTable::message(uint32_t id) const {
   return sdk::join(texts(id));
 }

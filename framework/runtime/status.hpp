@@ -91,6 +91,8 @@ class ReasonTable {
 
   // The texts of an id; empty for 0 and for unknown ids. Of one that is gone: that it is.
   [[nodiscard]] std::vector<std::string> texts(uint32_t id) const;
+  // The same of a list that stays, for the life of the table; null: it need not stay.
+  [[nodiscard]] const std::vector<std::string>* lasting_texts(uint32_t id) const;
   // Joined by ", ".
   [[nodiscard]] std::string message(uint32_t id) const;
   // Whether it was ever given.

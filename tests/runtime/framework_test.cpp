@@ -444,6 +444,25 @@ TEST_F(FrameworkTest, PostFilterWithoutReasonsAddsNothing) {
   EXPECT_EQ(world_.message(out.status), "");
 }
 
+TEST_F(FrameworkTest, TheTextsOfUsualReasonsStay) {
+  Framework& framework = abc({ExtensionPoint::kPostFilter});
+  bool asked = false;
+  a().post_filter = [&](const Host& host, std::span<const uint8_t>, sdk::Nomination&) {
+    const uint32_t usual = host.reason("no victims");
+    const std::string_view text = host.reason_texts(usual).at(0);
+    for (int i = 0; i < 200; ++i) {
+      EXPECT_EQ(host.reason_texts(host.reason("no luck")).at(0), "no luck");
+    }
+    EXPECT_EQ(host.reason_texts(usual).at(0).data(), text.data());
+    asked = true;
+    return sdk::Status::unschedulable(usual);
+  };
+  auto cycle = framework.new_cycle();
+  const std::vector<uint8_t> codes(3, PLIMSOLL_UNSCHEDULABLE);
+  (void)framework.run_post_filters(*cycle, pod(), rows(), codes);
+  EXPECT_TRUE(asked);
+}
+
 TEST_F(FrameworkTest, PostFilterTextsMayNameAnything) {
   Framework& framework = abc({ExtensionPoint::kPostFilter});
   const auto says = [](int32_t code, const std::string& text) {
