@@ -200,14 +200,15 @@ RunEnd run_once(const RunArguments& arguments, Signals& signals) {
   choices.classes.enabled = !arguments.no_classes;
   choices.classes.check_every = arguments.class_check;
   choices.scheduled_events = arguments.scheduled_events;
-  choices.keep_profile_in = arguments.keep_config_in;
+  // A file that changed while it was read is read again soon: what is kept stays until then.
+  const bool unread = keeps && text_of(file) != profile;
+  if (!unread) choices.keep_profile_in = arguments.keep_config_in;
   if (keeps && has_private_key(*configuration)) {
     log_warn(
         "this profile is not kept for replicas that start while the file is broken: an extender "
         "has keyData, and a ConfigMap is no place for a key; name a keyFile instead",
         {{"config_map", arguments.keep_config_in}});
-  } else if (keeps && text_of(file) == profile) {
-    // A file that changes just now is looked at again soon: not to be kept unread.
+  } else if (keeps) {
     choices.profile = std::move(profile);
   }
   choices.profile_refusal = refusal;
