@@ -37,15 +37,16 @@ void AffinityFilter::add_own_terms(const plimsoll_pod& pod, Census& census) {
     for (const auto& term : affinity) all.clauses.push_back(ClauseSpec::of(term, pod.meta.ns));
     matches_itself_ = all.select(PodTraits::of(pod), census.namespaces());
     affinity_ = census.select(all);
+    compared_.count(all);
   }
   for (const plimsoll_pod_affinity_term& term : affinity) {
     Key& key = key_of(keys[at++]);
     if (key.affinity == nullptr) key.affinity = census.counts(affinity_, view(term.topology_key));
   }
   for (const plimsoll_pod_affinity_term& term : anti) {
-    key_of(keys[at++])
-        .anti.push_back(
-            census.counts(SelectionSpec::of(term, pod.meta.ns), view(term.topology_key)));
+    const SelectionSpec selection = SelectionSpec::of(term, pod.meta.ns);
+    key_of(keys[at++]).anti.push_back(census.counts(selection, view(term.topology_key)));
+    compared_.count(selection);
   }
 }
 
@@ -116,8 +117,9 @@ bool AffinityFilter::Key::has_pods() const {
   return domains != 0;
 }
 
-void AffinityFilter::change(const plimsoll_pod& pod, const plimsoll_pod& other, int64_t pods,
+bool AffinityFilter::change(const plimsoll_pod& pod, const plimsoll_pod& other, int64_t pods,
                             uint32_t slot, Census& census) {
+  if (!compared_.add_one()) return false;
   const PodTraits traits = PodTraits::of(other);
   const Namespaces& namespaces = census.namespaces();
   for (const plimsoll_pod_affinity_term& term : required_terms(other.pod_anti_affinity)) {
@@ -140,6 +142,7 @@ void AffinityFilter::change(const plimsoll_pod& pod, const plimsoll_pod& other, 
     }
     key.tidy();
   }
+  return true;
 }
 
 // A pod that matches its own terms may be the first of its group, if nobody else matches them.

@@ -25,9 +25,10 @@ class AffinityFilter {
   // Neither the pod's terms nor anybody else's restrict it.
   [[nodiscard]] bool empty() const { return keys_.empty(); }
 
-  // A what-if: `other` is there, or gone (-1). Exact inverses.
-  void change(const plimsoll_pod& pod, const plimsoll_pod& other, int64_t pods, uint32_t slot,
-              Census& census);
+  // A what-if: `other` is there, or gone (-1). Exact inverses. False: the what-ifs of this attempt
+  // compared too much already.
+  [[nodiscard]] bool change(const plimsoll_pod& pod, const plimsoll_pod& other, int64_t pods,
+                            uint32_t slot, Census& census);
   void filter(sdk::Nodes nodes, sdk::Verdicts verdicts, const AffinityReasons& reasons) const;
   // AffinityBasis::of, with what changed on this node. `namespaces`: their version.
   [[nodiscard]] uint64_t basis(uint32_t slot, uint64_t namespaces) const;
@@ -69,6 +70,7 @@ class AffinityFilter {
   std::vector<Key> keys_;
   SelectedPodsRef affinity_;  // null: it has no required affinity
   bool matches_itself_ = false;
+  WhatIfComparisons compared_;
 };
 
 }  // namespace plimsoll::builtin

@@ -191,7 +191,9 @@ class InterPodAffinity : private AffinityBasis {
     const uint64_t namespaces = census().namespaces().version();
     if (nominated.empty()) return filter->basis(node.slot(), namespaces);
     AffinityFilter with = *filter;
-    for (Pod other : nominated) with.change(*pod, *other, 1, node.slot(), census());
+    for (Pod other : nominated) {
+      if (!with.change(*pod, *other, 1, node.slot(), census())) return ~uint64_t{0};
+    }
     return with.basis(node.slot(), namespaces);
   }
   [[nodiscard]] bool says_too_much(const plimsoll_pod& pod) const {
@@ -204,8 +206,13 @@ class InterPodAffinity : private AffinityBasis {
   [[nodiscard]] Census& census() const { return shared_->census; }
   Status change(plimsoll_cycle& cycle, Pod pod, Pod other, int64_t pods, Node node) {
     auto* filter = host_.state<AffinityFilter>(cycle);
-    if (filter != nullptr) filter->change(*pod, *other, pods, node.slot(), census());
-    return Status::success();
+    if (filter == nullptr || filter->change(*pod, *other, pods, node.slot(), census())) {
+      return Status::success();
+    }
+    return host_.error(
+        "what-ifs need more than 4000000 comparisons of the pod's inter-pod affinity with labels "
+        "of "
+        "other pods: use fewer requirements");
   }
 
   Host host_;

@@ -103,4 +103,20 @@ class Census {
   int64_t begun_ms_ = 0;   // when that began
 };
 
+// What the what-ifs of one attempt compare, preemption's above all: each pod that comes or goes
+// with each selection of the pod that is tried. Copies of a cycle's state count together.
+class WhatIfComparisons {
+ public:
+  void count(const SelectionSpec& selection) { each_ += 1 + selection.size(); }
+  // One more pod is compared. False: it would be too much.
+  [[nodiscard]] bool add_one() {
+    *all_ += each_;
+    return *all_ <= Census::kMostComparisons;
+  }
+
+ private:
+  uint64_t each_ = 0;
+  std::shared_ptr<uint64_t> all_ = std::make_shared<uint64_t>(0);
+};
+
 }  // namespace plimsoll::builtin

@@ -91,7 +91,7 @@ size_t LabelCrowds::fewest_for(const SelectionSpec& spec, std::vector<uint64_t>&
 }
 
 uint64_t LabelCrowds::comparisons_for(const SelectionSpec& spec) const {
-  uint64_t compared = 1;  // with each candidate
+  const uint64_t compared = 1 + spec.size();  // with each candidate
   uint64_t looked_up = 0;
   uint64_t values = 0;  // of those that are looked up
   const auto for_each_looked_up = [&](const auto& visit) {
@@ -105,13 +105,6 @@ uint64_t LabelCrowds::comparisons_for(const SelectionSpec& spec) const {
       }
     }
   };
-  const auto add = [&](const plimsoll_label_selector& selector) {
-    compared += uint64_t{selector.match_labels.count} + selector.expressions.count;
-  };
-  for (const ClauseSpec& clause : spec.clauses) {
-    for (const plimsoll_label_selector* selector : clause.selectors) add(*selector);
-    if (clause.namespaces.by_labels != nullptr) add(*clause.namespaces.by_labels);
-  }
   for_each_looked_up([&](const plimsoll_requirement& each) {
     ++looked_up;
     values += each.values.count;

@@ -76,6 +76,18 @@ bool SelectionSpec::need_namespaces() const {
                      [](const ClauseSpec& clause) { return clause.namespaces.need_labels(); });
 }
 
+uint64_t SelectionSpec::size() const {
+  uint64_t sum = 0;
+  const auto add = [&sum](const plimsoll_label_selector& selector) {
+    sum += uint64_t{selector.match_labels.count} + selector.expressions.count;
+  };
+  for (const ClauseSpec& clause : clauses) {
+    for (const plimsoll_label_selector* selector : clause.selectors) add(*selector);
+    if (clause.namespaces.by_labels != nullptr) add(*clause.namespaces.by_labels);
+  }
+  return sum;
+}
+
 void SelectionSpec::sign(std::string& bytes) const {
   Sink sink(append_bytes, &bytes);
   sink.put_value(uint8_t{skips_terminating});

@@ -65,6 +65,8 @@ struct SelectionSpec {
   [[nodiscard]] bool select(const PodTraits& pod, const Namespaces& known) const;
   // Whether labels of namespaces make a difference.
   [[nodiscard]] bool need_namespaces() const;
+  // How many labels and requirements it names.
+  [[nodiscard]] uint64_t size() const;
   // Equal bytes, equal selections.
   void sign(std::string& bytes) const;
 };

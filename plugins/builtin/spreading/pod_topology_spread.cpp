@@ -142,10 +142,13 @@ class PodTopologySpread {
  private:
   Status change(plimsoll_cycle& cycle, Pod pod, int64_t pods, Node node) {
     auto* filter = host_.state<SpreadFilter>(cycle);
-    if (filter != nullptr) {
-      filter->change(*pod, pods, node.slot(), shared_->census.namespaces());
+    if (filter == nullptr ||
+        filter->change(*pod, pods, node.slot(), shared_->census.namespaces())) {
+      return Status::success();
     }
-    return Status::success();
+    return host_.error(
+        "what-ifs need more than 4000000 comparisons of the pod's topology spread constraints with "
+        "labels of other pods: use fewer requirements");
   }
   [[nodiscard]] bool says_too_much(const plimsoll_pod& pod) const {
     uint64_t comparisons = 0;

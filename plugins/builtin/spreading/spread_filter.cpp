@@ -24,6 +24,7 @@ SpreadFilter::SpreadFilter(const plimsoll_pod& pod, const SpreadConstraints& con
     limit.self = each.match(pod.meta.labels) ? 1 : 0;
     limit.min_domains = each.min_domains;
     limit.find_most();
+    compared_.count(limit.table->pods->spec());
   }
 }
 
@@ -34,8 +35,9 @@ void SpreadFilter::Limit::find_most() {
   most = max_skew - self + (too_few ? 0 : counts.minimum(changes));
 }
 
-void SpreadFilter::change(const plimsoll_pod& pod, int64_t pods, uint32_t slot,
+bool SpreadFilter::change(const plimsoll_pod& pod, int64_t pods, uint32_t slot,
                           const Namespaces& namespaces) {
+  if (!compared_.add_one()) return false;
   for (Limit& limit : limits_) {
     const uint32_t domain = limit.table->counts.nodes().domain(slot);
     if (domain == TopologyKey::kNone) continue;
@@ -43,6 +45,7 @@ void SpreadFilter::change(const plimsoll_pod& pod, int64_t pods, uint32_t slot,
     add_change(limit.changes, domain, pods);
     limit.find_most();
   }
+  return true;
 }
 
 void SpreadFilter::filter(Nodes nodes, Verdicts verdicts, const SpreadReasons& reasons) const {

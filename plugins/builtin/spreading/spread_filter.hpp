@@ -20,8 +20,10 @@ class SpreadFilter {
  public:
   SpreadFilter(const plimsoll_pod& pod, const SpreadConstraints& constraints, Census& census);
 
-  // A what-if: the pod is there, or gone (-1). Exact inverses.
-  void change(const plimsoll_pod& pod, int64_t pods, uint32_t slot, const Namespaces& namespaces);
+  // A what-if: the pod is there, or gone (-1). Exact inverses. False: the what-ifs of this attempt
+  // compared too much already.
+  [[nodiscard]] bool change(const plimsoll_pod& pod, int64_t pods, uint32_t slot,
+                            const Namespaces& namespaces);
   void filter(sdk::Nodes nodes, sdk::Verdicts verdicts, const SpreadReasons& reasons) const;
 
  private:
@@ -41,6 +43,7 @@ class SpreadFilter {
     void filter_all(sdk::Nodes nodes, sdk::Verdicts verdicts, const SpreadReasons& reasons) const;
   };
   std::vector<Limit> limits_;
+  WhatIfComparisons compared_;
 };
 
 }  // namespace plimsoll::builtin

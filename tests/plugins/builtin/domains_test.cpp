@@ -1,6 +1,7 @@
 // PodTopologySpread and InterPodAffinity on clusters that a reader can check by hand, after the
 // tables of kube-scheduler's own tests.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@ namespace plimsoll::builtin_test {
 namespace {
 
 using Json = nlohmann::json;
+using ::testing::HasSubstr;
 
 constexpr const char* kTooMany = "node(s) didn't match pod topology spread constraints";
 constexpr const char* kNoLabel =
@@ -197,6 +199,35 @@ TEST_F(DomainsTest, APodThatComparesTooMuchFitsNowhere) {
   }
   EXPECT_EQ(verdicts(constraints(one_label, "loud"))["a1"], "");
   EXPECT_EQ(verdicts(constraints({}, "ns"))["a1"], "");
+}
+
+// Requirements times pods that may be evicted, over all what-ifs of one attempt.
+TEST_F(DomainsTest, WhatIfsThatCompareTooMuchEndWithAnError) {
+  const PodRef other = put(pod("x"), "a1");
+  Json many = {{"topologyKey", "zone"}, {"labelSelector", {{"matchExpressions", Json::array()}}}};
+  Json& requirements = many["labelSelector"]["matchExpressions"];
+  while (requirements.size() < 10'000) {
+    requirements.push_back(
+        {{"key", "key-" + std::to_string(requirements.size())}, {"operator", "DoesNotExist"}});
+  }
+  const auto what_ifs = [&](const Json& made) {
+    const PodRef tried = decoded_pod(*cluster_, made);
+    const auto cycle = cluster_->framework().new_cycle();
+    EXPECT_TRUE(cluster_->framework().run_pre_filter(*cycle, *tried).status.ok());
+    const uint32_t slot = cluster_->state().rows().front()->slot;  // a1
+    std::string told;
+    for (int i = 0; i < 1'000 && told.empty(); ++i) {
+      const Status status = cluster_->what_if(*cycle, tried, slot)->remove_pod(*other);
+      if (!status.ok()) told = std::to_string(i) + ": " + status.error;
+    }
+    return told;
+  };
+  const std::string too_much = "what-ifs need more than 4000000 comparisons of the pod's ";
+  EXPECT_EQ(what_ifs(pod("web", refuses({term("zone")}))), "");
+  EXPECT_THAT(what_ifs(pod("web", refuses({many}))), HasSubstr(too_much + "inter-pod affinity"));
+  EXPECT_EQ(what_ifs(pod("web", spread("zone", 1))), "");
+  EXPECT_THAT(what_ifs(pod("web", spread("zone", 1, many))),
+              HasSubstr(too_much + "topology spread constraints"));
 }
 
 TEST_F(DomainsTest, MatchLabelKeysTellRevisionsApart) {
