@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "config/problem.hpp"
+#include "config/text/problem.hpp"
 
 namespace plimsoll::config {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "config/json_text.hpp"
+#include "config/text/json_text.hpp"
 #include "framework/api/selectors.hpp"
 
 namespace plimsoll::config {

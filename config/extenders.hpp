@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "config/fields.hpp"
-#include "config/problem.hpp"
+#include "config/text/fields.hpp"
+#include "config/text/problem.hpp"
 #include "framework/extenders/extender.hpp"
 
 namespace plimsoll::config {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "config/fields.hpp"
-#include "config/problem.hpp"
+#include "config/text/fields.hpp"
+#include "config/text/problem.hpp"
 
 namespace plimsoll::config {
 

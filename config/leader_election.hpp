@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "config/scheduler_config.hpp"
+#include "config/profile/scheduler_config.hpp"
 
 namespace plimsoll::config {
 

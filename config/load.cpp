@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "config/extenders.hpp"
-#include "config/fields.hpp"
 #include "config/leader_election.hpp"
 #include "config/manifest.hpp"
-#include "config/profile_decode.hpp"
-#include "config/yaml_document.hpp"
+#include "config/profile/profile_decode.hpp"
+#include "config/text/fields.hpp"
+#include "config/text/yaml_document.hpp"
 
 namespace plimsoll::config {
 namespace {

@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/problem.hpp"
-#include "config/scheduler_config.hpp"
+#include "config/profile/scheduler_config.hpp"
+#include "config/text/problem.hpp"
 
 namespace plimsoll::config {
 

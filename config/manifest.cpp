@@ -7,9 +7,9 @@
 #include <iostream>
 #include <iterator>
 
-#include "config/json_text.hpp"
-#include "config/value.hpp"
-#include "config/yaml_document.hpp"
+#include "config/text/json_text.hpp"
+#include "config/text/value.hpp"
+#include "config/text/yaml_document.hpp"
 
 namespace plimsoll::config {
 namespace {

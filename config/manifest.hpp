@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/problem.hpp"
+#include "config/text/problem.hpp"
 #include "framework/base/result.hpp"
 
 namespace plimsoll::config {

@@ -7,9 +7,9 @@
 #include <charconv>
 #include <map>
 
-#include "config/fields.hpp"
-#include "config/json_text.hpp"
-#include "config/yaml_scalar.hpp"
+#include "config/text/fields.hpp"
+#include "config/text/json_text.hpp"
+#include "config/text/yaml_scalar.hpp"
 
 namespace plimsoll::config {
 namespace {

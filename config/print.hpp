@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "config/profile_expansion.hpp"
-#include "config/scheduler_config.hpp"
-#include "config/value.hpp"
+#include "config/profile/profile_expansion.hpp"
+#include "config/profile/scheduler_config.hpp"
+#include "config/text/value.hpp"
 
 namespace plimsoll::config {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/json_text.hpp"
-#include "config/value.hpp"
+#include "config/text/json_text.hpp"
+#include "config/text/value.hpp"
 
 namespace plimsoll::config {
 namespace {

@@ -1,9 +1,9 @@
 #include "config/validate.hpp"
 
 #include "config/extenders.hpp"
-#include "config/fields.hpp"
 #include "config/print.hpp"
 #include "config/request_hints.hpp"
+#include "config/text/fields.hpp"
 
 namespace plimsoll::config {
 namespace {

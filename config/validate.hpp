@@ -12,7 +12,7 @@
 
 #include "config/args_errors.hpp"
 #include "config/load.hpp"
-#include "config/profile_expansion.hpp"
+#include "config/profile/profile_expansion.hpp"
 
 namespace plimsoll::config {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "config/manifest.hpp"
-#include "config/value.hpp"
-#include "config/yaml_document.hpp"
+#include "config/text/value.hpp"
+#include "config/text/yaml_document.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/requests/device_hints.hpp"
 #include "tests/api/protobuf_encode.hpp"

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "cli/line/program.hpp"
+#include "lab/ask/explain_options.hpp"
 #include "lab/lint/lint_options.hpp"
-#include "lab/simulate/explain_options.hpp"
 #include "lab/simulate/simulate_options.hpp"
 
 namespace {

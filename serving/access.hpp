@@ -21,7 +21,7 @@
 #include "framework/base/result.hpp"
 #include "serving/expiring_cache.hpp"
 #include "serving/http_server.hpp"
-#include "serving/serving_metrics.hpp"
+#include "serving/limits/serving_metrics.hpp"
 
 namespace plimsoll::serving {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "serving/http_server.hpp"
-#include "serving/lobby.hpp"
+#include "serving/limits/lobby.hpp"
 
 namespace plimsoll::serving {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "framework/base/log.hpp"
-#include "serving/entrance.hpp"
 #include "serving/http_session.hpp"
+#include "serving/limits/entrance.hpp"
 #include "serving/socket_place.hpp"
 #include "serving/tls.hpp"
 

@@ -17,8 +17,8 @@
 #include <string>
 
 #include "framework/base/result.hpp"
+#include "serving/limits/serving_metrics.hpp"
 #include "serving/request.hpp"
-#include "serving/serving_metrics.hpp"
 #include "serving/tls_options.hpp"
 
 namespace plimsoll::serving {

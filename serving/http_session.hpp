@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "serving/connections.hpp"
-#include "serving/entrance.hpp"
 #include "serving/http_server.hpp"
+#include "serving/limits/entrance.hpp"
 #include "serving/tls.hpp"
 
 namespace plimsoll::serving {

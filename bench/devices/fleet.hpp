@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/api/symbols.hpp"
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 
 #include "bench/support/timing.hpp"
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/placement/cluster_backend.hpp"
 #include "framework/runtime/every_point.hpp"

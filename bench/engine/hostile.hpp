@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::bench {
 

@@ -28,7 +28,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/api/symbols.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "bench/openb/objects.hpp"
 #include "cli/run/wiring.hpp"
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 
 namespace plimsoll::openb {
 namespace {

@@ -18,7 +18,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
-#include "framework/runtime/modules.hpp"
-#include "framework/runtime/profile_spec.hpp"
+#include "framework/runtime/plugin/modules.hpp"
+#include "framework/runtime/plugin/profile_spec.hpp"
 
 namespace plimsoll::bench {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "bench/support/stopwatch.hpp"
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 

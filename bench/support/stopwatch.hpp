@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::bench {
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::bench {
 namespace {

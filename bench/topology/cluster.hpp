@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 
 namespace plimsoll::bench {
 

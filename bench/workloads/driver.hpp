@@ -10,7 +10,7 @@
 
 #include "bench/workloads/workload_file.hpp"
 #include "framework/base/result.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::bench {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/objects/kinds.hpp"
 
 namespace plimsoll::bench {

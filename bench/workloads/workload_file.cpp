@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
-#include "config/fields.hpp"
-#include "config/yaml_document.hpp"
+#include "config/text/fields.hpp"
+#include "config/text/yaml_document.hpp"
 
 namespace plimsoll::bench {
 namespace {

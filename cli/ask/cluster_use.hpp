@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/cycle/snapshot.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
 
 namespace plimsoll::cli {
 

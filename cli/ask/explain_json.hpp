@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "framework/cycle/explain.hpp"
-#include "framework/cycle/snapshot.hpp"
-#include "framework/cycle/state_compare.hpp"
+#include "framework/cycle/inspect/explain.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
+#include "framework/cycle/inspect/state_compare.hpp"
 
 namespace plimsoll::cli {
 

@@ -21,8 +21,8 @@
 #include "cli/ask/explain_json.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/quote.hpp"
-#include "framework/cycle/explain.hpp"
-#include "framework/cycle/snapshot.hpp"
+#include "framework/cycle/inspect/explain.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
 #include "informer/watch/cluster_list.hpp"
 
 namespace plimsoll::cli {

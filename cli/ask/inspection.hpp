@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "framework/api/symbols.hpp"
+#include "framework/cycle/inspect/state_compare.hpp"
 #include "framework/cycle/scheduler.hpp"
-#include "framework/cycle/state_compare.hpp"
 #include "informer/http/credentials.hpp"
 #include "informer/http/kubeconfig.hpp"
 #include "serving/request.hpp"

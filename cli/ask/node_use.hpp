@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/cycle/snapshot.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
 #include "node/report/node_report.hpp"
 
 namespace plimsoll::cli {

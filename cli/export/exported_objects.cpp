@@ -15,7 +15,7 @@
 #include "cli/export/export_table.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/json_field.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::cli {
 namespace {

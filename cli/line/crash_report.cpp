@@ -16,7 +16,7 @@
 
 #include "framework/base/log.hpp"
 #include "framework/base/signal_stack.hpp"
-#include "framework/runtime/running_call.hpp"
+#include "framework/runtime/plugin/running_call.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "framework/runtime/running_call.hpp"
+#include "framework/runtime/plugin/running_call.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "config/fields.hpp"
 #include "config/leader_election.hpp"
+#include "config/text/fields.hpp"
 #include "framework/base/log.hpp"
 
 namespace plimsoll::cli {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "cli/run/commands.hpp"
-#include "config/scheduler_config.hpp"
+#include "config/profile/scheduler_config.hpp"
 #include "framework/base/result.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/http/write_fence.hpp"

@@ -12,7 +12,7 @@
 #include "config/validate.hpp"
 #include "framework/base/result.hpp"
 #include "framework/metrics/registry.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "informer/http/kubeconfig.hpp"
 #include "serving/access.hpp"
 #include "serving/http_server.hpp"

@@ -16,7 +16,7 @@
 #include "framework/base/flat_map.hpp"
 #include "framework/cycle/binder_pool.hpp"
 #include "framework/cycle/loop_state.hpp"
-#include "framework/runtime/host_backend.hpp"
+#include "framework/runtime/plugin/host_backend.hpp"
 
 namespace plimsoll {
 

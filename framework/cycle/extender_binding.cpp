@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/extenders/wire.hpp"
 #include "framework/port/extender_client.hpp"

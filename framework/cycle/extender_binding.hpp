@@ -5,7 +5,7 @@
 
 #include "framework/cycle/loop_state.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/status.hpp"
+#include "framework/runtime/plugin/status.hpp"
 
 namespace plimsoll {
 

@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
 #include "framework/cycle/attempt.hpp"

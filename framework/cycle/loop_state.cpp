@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/shown.hpp"
 #include "framework/cycle/attempt.hpp"

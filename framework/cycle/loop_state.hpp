@@ -25,9 +25,9 @@
 #include "framework/port/api_writer.hpp"
 #include "framework/port/inbox.hpp"
 #include "framework/queue/scheduling_queue.hpp"
-#include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/plugin/environment.hpp"
+#include "framework/runtime/plugin/prepared_plugins.hpp"
 
 namespace plimsoll {
 

@@ -24,8 +24,8 @@
 #include "framework/cycle/scheduler_options.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/port/inbox.hpp"
-#include "framework/runtime/host_backend.hpp"
-#include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/plugin/host_backend.hpp"
+#include "framework/runtime/plugin/prepared_plugins.hpp"
 
 namespace plimsoll {
 

@@ -14,7 +14,7 @@
 #include "framework/metrics/registry.hpp"
 #include "framework/placement/class_cache.hpp"
 #include "framework/queue/scheduling_queue.hpp"
-#include "framework/runtime/profile_spec.hpp"
+#include "framework/runtime/plugin/profile_spec.hpp"
 
 namespace plimsoll {
 

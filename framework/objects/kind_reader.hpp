@@ -5,10 +5,10 @@
 
 #include <string_view>
 
-#include "framework/api/decoder.hpp"
+#include "framework/api/decode/decoder.hpp"
+#include "framework/api/decode/pack.hpp"
+#include "framework/api/decode/wire_value.hpp"
 #include "framework/api/objects.hpp"
-#include "framework/api/pack.hpp"
-#include "framework/api/wire_value.hpp"
 
 namespace plimsoll {
 

@@ -31,8 +31,8 @@
 #include "framework/placement/narrow_column.hpp"
 #include "framework/placement/node_ranking.hpp"
 #include "framework/placement/what_if.hpp"
-#include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/plugin/dry_run_keeper.hpp"
 
 namespace plimsoll {
 

@@ -3,7 +3,7 @@
 
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/placement/nominator.hpp"
-#include "framework/runtime/host_backend.hpp"
+#include "framework/runtime/plugin/host_backend.hpp"
 
 namespace plimsoll {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
-#include "framework/runtime/cycle_context.hpp"
-#include "framework/runtime/status.hpp"
+#include "framework/runtime/plugin/cycle_context.hpp"
+#include "framework/runtime/plugin/status.hpp"
 
 namespace plimsoll {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/runtime/status.hpp"
+#include "framework/runtime/plugin/status.hpp"
 
 namespace plimsoll {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/placement/timing.hpp"
 #include "framework/placement/what_if.hpp"

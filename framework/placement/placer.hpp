@@ -20,8 +20,8 @@
 #include "framework/placement/nominator.hpp"
 #include "framework/placement/report.hpp"
 #include "framework/placement/what_if.hpp"
-#include "framework/runtime/dry_run_keeper.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/plugin/dry_run_keeper.hpp"
 
 namespace plimsoll {
 

@@ -17,7 +17,7 @@
 #include "framework/placement/contested_verdicts.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/what_if.hpp"
+#include "framework/runtime/plugin/what_if.hpp"
 
 namespace plimsoll {
 

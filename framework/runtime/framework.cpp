@@ -8,8 +8,8 @@
 
 #include "framework/base/log.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
+#include "framework/runtime/plugin/prepared_plugins.hpp"
 #include "framework/runtime/plugin_call.hpp"
-#include "framework/runtime/prepared_plugins.hpp"
 #include "framework/runtime/profile_rules.hpp"
 
 namespace plimsoll {

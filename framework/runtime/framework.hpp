@@ -23,13 +23,13 @@
 
 #include "framework/api/objects.hpp"
 #include "framework/base/result.hpp"
-#include "framework/runtime/cycle_context.hpp"
-#include "framework/runtime/environment.hpp"
-#include "framework/runtime/modules.hpp"
 #include "framework/runtime/node_rows.hpp"
 #include "framework/runtime/outcomes.hpp"
-#include "framework/runtime/profile_spec.hpp"
-#include "framework/runtime/status.hpp"
+#include "framework/runtime/plugin/cycle_context.hpp"
+#include "framework/runtime/plugin/environment.hpp"
+#include "framework/runtime/plugin/modules.hpp"
+#include "framework/runtime/plugin/profile_spec.hpp"
+#include "framework/runtime/plugin/status.hpp"
 
 namespace plimsoll {
 

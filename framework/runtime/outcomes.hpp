@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
-#include "framework/runtime/cycle_context.hpp"
+#include "framework/runtime/plugin/cycle_context.hpp"
+#include "framework/runtime/plugin/status.hpp"
 #include "framework/runtime/pre_bind_gate.hpp"
-#include "framework/runtime/status.hpp"
 
 namespace plimsoll {
 

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "framework/metrics/scheduler_metrics.hpp"
-#include "framework/runtime/plugin_instance.hpp"
-#include "framework/runtime/running_call.hpp"
+#include "framework/runtime/plugin/plugin_instance.hpp"
+#include "framework/runtime/plugin/running_call.hpp"
 
 namespace plimsoll {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/runtime/profile_spec.hpp"
+#include "framework/runtime/plugin/profile_spec.hpp"
 
 namespace plimsoll {
 

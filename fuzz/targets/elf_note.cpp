@@ -1,6 +1,6 @@
 // The bytes of a plugin's file.
 
-#include "framework/runtime/elf_note.hpp"
+#include "framework/runtime/loading/elf_note.hpp"
 
 #include <cstring>
 #include <span>

@@ -1,6 +1,6 @@
 // Nodes in both encodings.
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"

@@ -1,6 +1,6 @@
 // Pods in both encodings.
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/requests.hpp"
 #include "framework/api/selectors.hpp"

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/symbols.hpp"
 #include "fuzz/target.hpp"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "fuzz/target.hpp"
 #include "plugins/topology/ledger/ledger.hpp"

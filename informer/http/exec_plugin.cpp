@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "framework/api/decoder.hpp"
+#include "framework/api/decode/decoder.hpp"
 #include "framework/base/json_field.hpp"
 #include "framework/base/run_program.hpp"
 #include "informer/http/base64.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "informer/wire/wire.hpp"
 
 namespace plimsoll::informer {

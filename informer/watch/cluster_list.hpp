@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "framework/api/symbols.hpp"
-#include "framework/cycle/state_compare.hpp"
+#include "framework/cycle/inspect/state_compare.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/watch/reflector.hpp"
 

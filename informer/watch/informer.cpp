@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/base/log.hpp"
 #include "framework/objects/kinds.hpp"
 

@@ -28,7 +28,7 @@
 #include <string>
 #include <string_view>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/watch/backoff.hpp"
 #include "informer/watch/reflector_peers.hpp"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 
 namespace plimsoll::lint {
 namespace {

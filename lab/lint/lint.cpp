@@ -7,7 +7,7 @@
 #include <bit>
 #include <utility>
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "lab/lint/lives.hpp"
 
 namespace plimsoll::lint {

@@ -21,10 +21,10 @@
 
 #include "cli/line/failure.hpp"
 #include "config/manifest.hpp"
-#include "config/plugin_args.hpp"
-#include "config/yaml_document.hpp"
+#include "config/profile/plugin_args.hpp"
+#include "config/text/yaml_document.hpp"
 #include "framework/base/quote.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "lab/lint/words.hpp"
 #include "lab/sandbox/apiserver/kinds.hpp"
 #include "plugins/builtin/builtin.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 
 namespace plimsoll::lint {
 namespace {

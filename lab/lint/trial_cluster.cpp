@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/objects/kinds.hpp"
 
 namespace plimsoll::lint {

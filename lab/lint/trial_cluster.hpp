@@ -19,8 +19,8 @@
 #include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/placement/what_if.hpp"
-#include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
+#include "framework/runtime/plugin/environment.hpp"
 #include "lab/lint/lint.hpp"
 
 namespace plimsoll::lint {

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "config/manifest.hpp"
-#include "config/yaml_document.hpp"
+#include "config/text/yaml_document.hpp"
 
 namespace plimsoll::cli {
 namespace {

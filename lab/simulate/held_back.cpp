@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"

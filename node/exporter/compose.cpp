@@ -6,7 +6,7 @@
 
 #include "node/exporter/report_kind.hpp"
 #include "node/report/node_kind.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::node {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "node/report/node_kind.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/facts.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 
 namespace plimsoll::node {
 

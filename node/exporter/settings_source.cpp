@@ -1,6 +1,6 @@
 #include "node/exporter/settings_source.hpp"
 
-#include "config/yaml_document.hpp"
+#include "config/text/yaml_document.hpp"
 #include "informer/http/kubeconfig.hpp"
 #include "node/kubelet/settings.hpp"
 

@@ -13,7 +13,7 @@
 
 #include "node/machine/machine.hpp"
 #include "node/report/node_report.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 
 namespace plimsoll::node {
 

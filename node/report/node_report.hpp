@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "node/machine/amounts.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 
 namespace plimsoll::node {
 

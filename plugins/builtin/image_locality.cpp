@@ -1,7 +1,7 @@
 // ImageLocality: prefers nodes that already have the images of the pod, by their sizes.
 #include <atomic>
 
-#include "plugins/builtin/image_index.hpp"
+#include "plugins/builtin/columns/image_index.hpp"
 #include "plugins/builtin/plugins.hpp"
 
 namespace plimsoll::builtin {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "framework/api/selectors.hpp"
+#include "plugins/builtin/columns/label_index.hpp"
+#include "plugins/builtin/columns/label_tests.hpp"
 #include "plugins/builtin/events.hpp"
-#include "plugins/builtin/label_index.hpp"
-#include "plugins/builtin/label_tests.hpp"
 #include "plugins/builtin/node_affinity_args.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/signing.hpp"

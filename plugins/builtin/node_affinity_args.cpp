@@ -2,10 +2,10 @@
 
 #include <plimsoll/args.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/quote.hpp"
-#include "plugins/builtin/label_rules.hpp"
+#include "plugins/builtin/columns/label_rules.hpp"
 
 namespace plimsoll::builtin {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/builtin/amounts.hpp"
-#include "plugins/builtin/column_loops.hpp"
+#include "plugins/builtin/columns/amounts.hpp"
+#include "plugins/builtin/columns/column_loops.hpp"
 
 namespace plimsoll::sdk {
 class Args;

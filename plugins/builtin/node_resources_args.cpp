@@ -3,8 +3,8 @@
 #include <set>
 
 #include "framework/base/quote.hpp"
+#include "plugins/builtin/columns/label_rules.hpp"
 #include "plugins/builtin/default_args.hpp"
-#include "plugins/builtin/label_rules.hpp"
 #include "plugins/builtin/node_resources.hpp"
 
 namespace plimsoll::builtin {

@@ -3,7 +3,7 @@
 
 #include <plimsoll/plugin.hpp>
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::builtin {
 

@@ -9,11 +9,11 @@
 #include <plimsoll/plugin.hpp>
 #include <string>
 
-#include "plugins/nodedevice/allocation/numa_part.hpp"
 #include "plugins/nodedevice/allocation/quick_check.hpp"
-#include "plugins/nodedevice/allocation/sharing_rules.hpp"
 #include "plugins/nodedevice/allocation/what_if.hpp"
-#include "plugins/nodedevice/groups/group_placer.hpp"
+#include "plugins/nodedevice/placing/group_placer.hpp"
+#include "plugins/nodedevice/rules/sharing_rules.hpp"
+#include "plugins/nodedevice/zones/numa_part.hpp"
 
 namespace plimsoll::devices {
 

@@ -235,8 +235,8 @@ std::span<const plimsoll_event_interest> NodeDevice::events() const {
       {sdk::str("Pod"), kAnyChange, 0},  // who comes may leave others another zone
       {sdk::str("Node"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL, 0},
       {sdk::str(kDevices), kAnyChange, 0},
-      {sdk::str(NumaPart::kReports), kAnyChange, 0},
-      {sdk::str(NumaPart::kOldReports), kAnyChange, 0},
+      {sdk::str(DeviceStore::kReports), kAnyChange, 0},
+      {sdk::str(DeviceStore::kOldReports), kAnyChange, 0},
   }};
   return kEvents;
 }

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "plugins/nodedevice/args/device_args.hpp"
-#include "plugins/nodedevice/demand_reader.hpp"
-#include "plugins/nodedevice/device_store.hpp"
 #include "plugins/nodedevice/fragmentation/fragmentation_strategy.hpp"
-#include "plugins/nodedevice/groups/group_placer.hpp"
 #include "plugins/nodedevice/node_judge.hpp"
+#include "plugins/nodedevice/placing/group_placer.hpp"
+#include "plugins/nodedevice/rules/demand_reader.hpp"
+#include "plugins/nodedevice/store/device_store.hpp"
 
 namespace plimsoll::devices {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "plugins/topology/ledger/ledger_access.hpp"
-#include "plugins/topology/mix.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/base/mix.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
+#include "plugins/topology/service/ledger_access.hpp"
 
 namespace plimsoll::topology {
 

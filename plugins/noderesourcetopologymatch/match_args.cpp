@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <plimsoll/args.hpp>
 
-#include "plugins/topology/scoring_args.hpp"
+#include "plugins/topology/score/scoring_args.hpp"
 
 namespace plimsoll::topology {
 namespace {

@@ -8,8 +8,8 @@
 #include <functional>
 #include <string_view>
 
-#include "plugins/topology/judgement.hpp"
-#include "plugins/topology/score.hpp"
+#include "plugins/topology/score/score.hpp"
+#include "plugins/topology/verdict/judgement.hpp"
 
 namespace plimsoll::topology {
 

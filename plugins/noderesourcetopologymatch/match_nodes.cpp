@@ -5,8 +5,8 @@
 #include <span>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
-#include "plugins/topology/alike_scores.hpp"
-#include "plugins/topology/zone_loops.hpp"
+#include "plugins/topology/columns/zone_loops.hpp"
+#include "plugins/topology/score/alike_scores.hpp"
 
 namespace plimsoll::topology {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "plugins/topology/explain_text.hpp"
-#include "plugins/topology/signature.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/ask/explain_text.hpp"
+#include "plugins/topology/pod/signature.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 

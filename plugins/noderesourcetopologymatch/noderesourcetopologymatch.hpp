@@ -27,11 +27,11 @@
 #include "plugins/noderesourcetopologymatch/annotation_memo.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
-#include "plugins/topology/fit.hpp"
-#include "plugins/topology/ledger/ledger_access.hpp"
-#include "plugins/topology/pod_changes.hpp"
-#include "plugins/topology/pod_memo.hpp"
-#include "plugins/topology/score.hpp"
+#include "plugins/topology/pod/pod_changes.hpp"
+#include "plugins/topology/pod/pod_memo.hpp"
+#include "plugins/topology/score/score.hpp"
+#include "plugins/topology/service/ledger_access.hpp"
+#include "plugins/topology/verdict/fit.hpp"
 
 namespace plimsoll::topology {
 

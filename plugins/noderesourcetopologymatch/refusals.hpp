@@ -16,8 +16,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/topology/ledger/ledger_access.hpp"
-#include "plugins/topology/signature.hpp"
+#include "plugins/topology/pod/signature.hpp"
+#include "plugins/topology/service/ledger_access.hpp"
 
 namespace plimsoll::topology {
 

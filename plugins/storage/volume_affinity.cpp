@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/api/decode.hpp"
-#include "framework/api/pack.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/decode/pack.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/quote.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <plimsoll/args.hpp>
 
-#include "plugins/topology/scoring_args.hpp"
+#include "plugins/topology/score/scoring_args.hpp"
 
 namespace plimsoll::topology {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "plugins/topology/score.hpp"
+#include "plugins/topology/score/score.hpp"
 
 namespace plimsoll::topology {
 

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <span>
 
-#include "plugins/topology/alike_scores.hpp"
-#include "plugins/topology/signature.hpp"
-#include "plugins/topology/zone_score.hpp"
+#include "plugins/topology/pod/signature.hpp"
+#include "plugins/topology/score/alike_scores.hpp"
+#include "plugins/topology/score/zone_score.hpp"
 
 namespace plimsoll::topology {
 namespace {

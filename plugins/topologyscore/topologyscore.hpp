@@ -10,9 +10,9 @@
 #include <plimsoll/plugin.hpp>
 #include <string_view>
 
-#include "plugins/topology/ledger/ledger_access.hpp"
-#include "plugins/topology/pod_memo.hpp"
-#include "plugins/topology/zone_score.hpp"
+#include "plugins/topology/pod/pod_memo.hpp"
+#include "plugins/topology/score/zone_score.hpp"
+#include "plugins/topology/service/ledger_access.hpp"
 #include "plugins/topologyscore/score_args.hpp"
 
 namespace plimsoll::topology {

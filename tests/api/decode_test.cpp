@@ -1,4 +1,4 @@
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

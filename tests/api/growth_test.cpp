@@ -9,8 +9,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <string>
 
-#include "framework/api/decode.hpp"
-#include "framework/api/protobuf_schema.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/decode/protobuf_schema.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/support/growing_objects.hpp"

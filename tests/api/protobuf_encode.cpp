@@ -6,7 +6,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <stdexcept>
 
-#include "framework/api/decoder.hpp"
+#include "framework/api/decode/decoder.hpp"
 
 namespace plimsoll::test {
 namespace {

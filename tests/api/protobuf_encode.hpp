@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "framework/api/protobuf_schema.hpp"
+#include "framework/api/decode/protobuf_schema.hpp"
 
 namespace plimsoll::test {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "framework/api/decode.hpp"
-#include "framework/api/protobuf_schema.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/decode/protobuf_schema.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/api/describe.hpp"
 #include "tests/api/protobuf_encode.hpp"

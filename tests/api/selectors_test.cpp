@@ -10,7 +10,7 @@
 #include <random>
 #include <set>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/ask/explain_json.hpp"
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll::cli {

@@ -11,7 +11,7 @@
 
 #include "cli/export/export_table.hpp"
 #include "config/pod_fields_table.hpp"
-#include "framework/api/protobuf_schema.hpp"
+#include "framework/api/decode/protobuf_schema.hpp"
 
 namespace plimsoll::cli {
 namespace {

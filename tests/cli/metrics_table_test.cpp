@@ -15,7 +15,7 @@
 #include "cli/run/wiring.hpp"
 #include "framework/metrics/rest_client_metrics.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
-#include "serving/serving_metrics.hpp"
+#include "serving/limits/serving_metrics.hpp"
 
 namespace plimsoll::cli {
 namespace {

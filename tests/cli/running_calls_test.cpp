@@ -6,7 +6,7 @@
 #include <plimsoll/fake_host.hpp>
 #include <thread>
 
-#include "framework/runtime/running_call.hpp"
+#include "framework/runtime/plugin/running_call.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/support/seed.hpp"
 

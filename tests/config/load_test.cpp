@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/fields.hpp"
+#include "config/text/fields.hpp"
 
 namespace plimsoll::config {
 namespace {

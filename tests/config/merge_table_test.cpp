@@ -6,8 +6,8 @@
 
 #include <sstream>
 
-#include "config/profile_expansion.hpp"
-#include "config/profile_merge.hpp"
+#include "config/profile/profile_expansion.hpp"
+#include "config/profile/profile_merge.hpp"
 
 namespace plimsoll::config {
 namespace {

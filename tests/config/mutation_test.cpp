@@ -10,10 +10,10 @@
 #include <filesystem>
 #include <random>
 
-#include "config/json_text.hpp"
 #include "config/manifest.hpp"
+#include "config/text/json_text.hpp"
+#include "config/text/yaml_document.hpp"
 #include "config/validate.hpp"
-#include "config/yaml_document.hpp"
 #include "tests/config/same_meaning.hpp"
 #include "tests/config/test_registry.hpp"
 #include "tests/support/seed.hpp"

@@ -1,8 +1,8 @@
-#include "config/plugin_args.hpp"
+#include "config/profile/plugin_args.hpp"
 
 #include <gtest/gtest.h>
 
-#include "config/yaml_document.hpp"
+#include "config/text/yaml_document.hpp"
 
 namespace plimsoll::config {
 namespace {

@@ -1,4 +1,4 @@
-#include "config/profile_expansion.hpp"
+#include "config/profile/profile_expansion.hpp"
 
 #include <gmock/gmock.h>
 

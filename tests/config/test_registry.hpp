@@ -1,7 +1,7 @@
 #pragma once
 // The plugins that the tests of this folder pretend to have.
 
-#include "config/profile_expansion.hpp"
+#include "config/profile/profile_expansion.hpp"
 
 namespace plimsoll::config {
 

@@ -1,12 +1,12 @@
-#include "config/value.hpp"
+#include "config/text/value.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <plimsoll/nearest.hpp>
 
-#include "config/json_text.hpp"
 #include "config/print.hpp"
-#include "config/yaml_document.hpp"
+#include "config/text/json_text.hpp"
+#include "config/text/yaml_document.hpp"
 #include "framework/base/utf8.hpp"
 
 namespace plimsoll::config {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 #include "tests/conformance/admit_scene.hpp"
 
 namespace plimsoll::conformance {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "config/known_plugins.hpp"
-#include "framework/api/decode.hpp"
+#include "config/profile/known_plugins.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/placement/cluster_backend.hpp"
 #include "framework/placement/what_if.hpp"

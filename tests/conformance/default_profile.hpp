@@ -14,11 +14,11 @@
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/queue/events.hpp"
-#include "framework/runtime/environment.hpp"
 #include "framework/runtime/framework.hpp"
-#include "framework/runtime/host_backend.hpp"
-#include "framework/runtime/modules.hpp"
-#include "framework/runtime/what_if.hpp"
+#include "framework/runtime/plugin/environment.hpp"
+#include "framework/runtime/plugin/host_backend.hpp"
+#include "framework/runtime/plugin/modules.hpp"
+#include "framework/runtime/plugin/what_if.hpp"
 #include "tests/conformance/findings.hpp"
 
 namespace plimsoll::conformance {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
 #include "plugins/nodedevice/text/quantity_text.hpp"
 

@@ -6,12 +6,12 @@
 #include <plimsoll/args.hpp>
 #include <plimsoll/quantity.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "plugins/topology/fit.hpp"
-#include "plugins/topology/numa_node.hpp"
-#include "plugins/topology/score.hpp"
-#include "plugins/topology/scoring_args.hpp"
+#include "plugins/topology/report/numa_node.hpp"
+#include "plugins/topology/score/score.hpp"
+#include "plugins/topology/score/scoring_args.hpp"
+#include "plugins/topology/verdict/fit.hpp"
 #include "tests/conformance/kinds.hpp"
 
 namespace plimsoll::conformance {

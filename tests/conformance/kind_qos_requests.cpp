@@ -1,6 +1,6 @@
 #include <plimsoll/views.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/requests.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/conformance/kinds.hpp"

@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "tests/conformance/default_profile.hpp"
 #include "tests/conformance/kinds.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <plimsoll/views.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
 #include "tests/conformance/kinds.hpp"

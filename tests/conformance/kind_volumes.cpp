@@ -5,7 +5,7 @@
 #include <map>
 #include <plimsoll/kinds.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/placement/diagnosis.hpp"
 #include "framework/placement/what_if.hpp"

@@ -4,7 +4,7 @@
 #include <plimsoll/views.hpp>
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/objects/kinds.hpp"
 #include "plugins/builtin/builtin.hpp"

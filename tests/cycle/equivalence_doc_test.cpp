@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "plugins/builtin/builtin.hpp"

@@ -1,7 +1,7 @@
 // What the loop tells people: a pod's explanation, and the snapshot that is compared with the API
 // server.
 
-#include "framework/cycle/explain.hpp"
+#include "framework/cycle/inspect/explain.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,12 +11,12 @@
 #include <future>
 #include <thread>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
-#include "framework/cycle/snapshot.hpp"
 #include "framework/port/api_writer.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "informer/http/http_extenders.hpp"
 #include "tests/cycle/loop_harness.hpp"
 #include "tests/informer/scripted_server.hpp"

@@ -9,14 +9,14 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/runtime/every_point.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "plugins/nodedevice/device_service.h"
-#include "plugins/topology/ledger_service.h"
+#include "plugins/nodedevice/store/device_service.h"
+#include "plugins/topology/abi/ledger_service.h"
 
 namespace plimsoll::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <future>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 
 namespace plimsoll::testing {
 

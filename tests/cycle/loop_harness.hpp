@@ -17,7 +17,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::testing {
 

@@ -3,7 +3,7 @@
 
 #include <future>
 
-#include "framework/cycle/explain.hpp"
+#include "framework/cycle/inspect/explain.hpp"
 #include "tests/cycle/loop_harness.hpp"
 
 namespace plimsoll::testing {

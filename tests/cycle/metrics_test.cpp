@@ -10,11 +10,11 @@
 #include <mutex>
 #include <thread>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "tests/support/prometheus_text.hpp"
 
 namespace plimsoll {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "plugins/builtin/builtin.hpp"

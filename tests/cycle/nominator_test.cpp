@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll {

@@ -11,13 +11,13 @@
 #include <optional>
 #include <thread>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "framework/cycle/explain.hpp"
+#include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/port/api_writer.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "informer/http/http_extenders.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/builtin/events.hpp"

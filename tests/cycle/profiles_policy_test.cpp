@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <plimsoll/plugin.hpp>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {

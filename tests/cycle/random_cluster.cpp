@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 #include "tests/cycle/random_storage.hpp"
 
 namespace plimsoll::testing {

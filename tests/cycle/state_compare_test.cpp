@@ -1,9 +1,9 @@
-#include "framework/cycle/state_compare.hpp"
+#include "framework/cycle/inspect/state_compare.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll {

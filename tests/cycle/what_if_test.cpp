@@ -10,9 +10,9 @@
 #include <optional>
 #include <random>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "plugins/builtin/preemption_candidates.hpp"
+#include "plugins/builtin/preemption/preemption_candidates.hpp"
 #include "tests/runtime/support.hpp"
 #include "tests/support/decoded_objects.hpp"
 #include "tests/support/seed.hpp"

@@ -5,7 +5,7 @@
 
 #include "lab/sandbox/kubelet/node_admission.hpp"
 #include "lab/sandbox/kubelet/pod_status.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 #include "tests/kube/kube_objects.hpp"
 
 namespace plimsoll::test {

@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 #include "tests/e2e/scheduler_process.hpp"
 #include "tests/kubelet/exporter_fixture.hpp"
 #include "tests/support/environment.hpp"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "lab/lint/draw.hpp"
 #include "lab/lint/words.hpp"
 #include "plugins/builtin/builtin.hpp"

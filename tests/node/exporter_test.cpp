@@ -13,13 +13,13 @@
 #include <thread>
 #include <vector>
 
-#include "config/yaml_document.hpp"
+#include "config/text/yaml_document.hpp"
 #include "lab/sandbox/apiserver/api_server.hpp"
 #include "node/exporter/settings_source.hpp"
 #include "node/report/node_kind.hpp"
-#include "plugins/topology/fingerprint.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/facts.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 #include "tests/node/fake_kubelet.hpp"
 
 namespace plimsoll::node {

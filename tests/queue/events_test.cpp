@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 
 namespace plimsoll {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 

@@ -1,6 +1,6 @@
 // Cycle state, statuses, reasons.
 
-#include "framework/runtime/cycle_context.hpp"
+#include "framework/runtime/plugin/cycle_context.hpp"
 
 #include <gmock/gmock.h>
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "framework/runtime/elf_note.hpp"
+#include "framework/runtime/loading/elf_note.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/plugin/prepared_plugins.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {

@@ -1,6 +1,6 @@
 // Which files are loaded, and what is said of those that are not.
 
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -12,9 +12,9 @@
 #include <tuple>
 
 #include "framework/base/log.hpp"
-#include "framework/runtime/elf_note.hpp"
-#include "framework/runtime/plugin_file.hpp"
-#include "framework/runtime/prepared_plugins.hpp"
+#include "framework/runtime/loading/elf_note.hpp"
+#include "framework/runtime/loading/plugin_file.hpp"
+#include "framework/runtime/plugin/prepared_plugins.hpp"
 #include "tests/runtime/support.hpp"
 #include "tests/support/seed.hpp"
 

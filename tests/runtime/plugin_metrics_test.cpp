@@ -1,10 +1,10 @@
-#include "framework/runtime/plugin_metrics.hpp"
+#include "framework/runtime/plugin/plugin_metrics.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "framework/api/objects.hpp"
-#include "framework/runtime/plugin_instance.hpp"
+#include "framework/runtime/plugin/plugin_instance.hpp"
 #include "tests/runtime/support.hpp"
 #include "tests/support/prometheus_text.hpp"
 

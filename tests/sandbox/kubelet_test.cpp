@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "lab/sandbox/apiserver/pod_rules.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

@@ -12,7 +12,7 @@
 #include "lab/sandbox/kubelet/pod_demand_of.hpp"
 #include "lab/sandbox/machine/machine_description.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 #include "tests/sandbox/units.hpp"
 #include "tests/support/seed.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
 #include "lab/sandbox/kubelet/node_kind.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 #include "tests/sandbox/units.hpp"
 #include "tests/support/temp_dir.hpp"
 

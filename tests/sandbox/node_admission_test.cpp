@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "node/report/node_report.hpp"
-#include "plugins/topology/fingerprint.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

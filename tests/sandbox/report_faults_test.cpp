@@ -9,7 +9,7 @@
 
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 
 namespace plimsoll::sandbox {

@@ -1,4 +1,4 @@
-#include "serving/lobby.hpp"
+#include "serving/limits/lobby.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/quantity.hpp"
 #include "framework/api/requests.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/objects/kinds.hpp"
 #include "lab/sandbox/apiserver/object_defaults.hpp"

@@ -4,7 +4,7 @@
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet_impl.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -10,7 +10,7 @@
 #include "lab/sandbox/kubelet/pod_demand_of.hpp"
 #include "lab/sandbox/kubelet/prior_use.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

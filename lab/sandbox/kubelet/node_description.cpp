@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "lab/sandbox/kubelet/node_admission.hpp"
-#include "plugins/topology/koordlet.hpp"
+#include "plugins/topology/report/koordlet.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -6,10 +6,10 @@
 #include <plimsoll/plugin.hpp>
 #include <unordered_map>
 
-#include "plugins/topology/ledger/ledger_access.hpp"
-#include "plugins/topology/pod_request.hpp"
-#include "plugins/topology/signature.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/pod/pod_request.hpp"
+#include "plugins/topology/pod/signature.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
+#include "plugins/topology/service/ledger_access.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // On what InterPodAffinity's word about a node rests beyond the node, as a number: so that like
-// preemptors share dry runs (framework/runtime/dry_run_keeper.hpp) although it looks at other
-// nodes.
+// preemptors share dry runs (framework/runtime/plugin/dry_run_keeper.hpp) although it looks at
+// other nodes.
 
 #include <plimsoll/plugin.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "framework/api/pack.hpp"
+#include "framework/api/decode/pack.hpp"
 #include "framework/api/selectors.hpp"
 #include "plugins/builtin/signing.hpp"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "framework/base/quote.hpp"
+#include "plugins/builtin/columns/label_rules.hpp"
 #include "plugins/builtin/default_args.hpp"
-#include "plugins/builtin/label_rules.hpp"
 #include "plugins/builtin/spreading/constraints.hpp"
 
 namespace plimsoll::builtin {

@@ -1,7 +1,7 @@
 #include "plugins/builtin/spreading/spread_filter.hpp"
 
 #include "plugins/builtin/census/row_slots.hpp"
-#include "plugins/builtin/label_tests.hpp"
+#include "plugins/builtin/columns/label_tests.hpp"
 
 namespace plimsoll::builtin {
 

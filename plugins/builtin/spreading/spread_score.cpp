@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "plugins/builtin/census/row_slots.hpp"
-#include "plugins/builtin/column_loops.hpp"
+#include "plugins/builtin/columns/column_loops.hpp"
 
 namespace plimsoll::builtin {
 

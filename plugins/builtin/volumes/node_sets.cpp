@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/builtin/label_tests.hpp"
+#include "plugins/builtin/columns/label_tests.hpp"
 
 namespace plimsoll::volumes {
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/builtin/label_index.hpp"
+#include "plugins/builtin/columns/label_index.hpp"
 #include "plugins/storage/volume_affinity.hpp"
 
 namespace plimsoll::volumes {

@@ -11,7 +11,7 @@
 
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/allocation/allocator.hpp"
-#include "plugins/topology/pod_changes.hpp"
+#include "plugins/topology/pod/pod_changes.hpp"
 
 namespace plimsoll::devices {
 

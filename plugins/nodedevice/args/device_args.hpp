@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plugins/nodedevice/allocation/scoring.hpp"
-#include "plugins/nodedevice/args/fragmentation_args.hpp"
+#include "plugins/nodedevice/fragmentation/fragmentation_args.hpp"
 
 namespace plimsoll::devices {
 

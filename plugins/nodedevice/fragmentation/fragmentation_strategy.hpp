@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "plugins/nodedevice/allocation/what_if.hpp"
-#include "plugins/nodedevice/args/fragmentation_args.hpp"
-#include "plugins/nodedevice/device_store.hpp"
+#include "plugins/nodedevice/fragmentation/fragmentation_args.hpp"
 #include "plugins/nodedevice/fragmentation/fragmentation_memo.hpp"
 #include "plugins/nodedevice/fragmentation/pod_census.hpp"
+#include "plugins/nodedevice/store/device_store.hpp"
 
 namespace plimsoll::devices {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plugins/nodedevice/accounts/pod_reading.hpp"
-#include "plugins/topology/signature.hpp"
+#include "plugins/topology/pod/signature.hpp"
 
 namespace plimsoll::devices {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "plugins/topology/result.hpp"
+#include "plugins/topology/base/result.hpp"
 
 namespace plimsoll::topology::kubelet {
 

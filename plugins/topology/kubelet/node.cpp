@@ -5,7 +5,7 @@
 #include <bit>
 #include <functional>
 
-#include "plugins/topology/amount.hpp"
+#include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/kubelet/masks.hpp"
 
 namespace plimsoll::topology::kubelet {

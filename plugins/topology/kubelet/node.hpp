@@ -20,7 +20,7 @@
 
 #include "plugins/topology/kubelet/cpu_layout.hpp"
 #include "plugins/topology/kubelet/cpu_set.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/kubelet/policy.hpp"
 
 namespace plimsoll::topology::kubelet {
 

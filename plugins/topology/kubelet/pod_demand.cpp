@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "plugins/topology/amount.hpp"
+#include "plugins/topology/base/amount.hpp"
 
 namespace plimsoll::topology::kubelet {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "plugins/topology/mix.hpp"
+#include "plugins/topology/base/mix.hpp"
 
 namespace plimsoll::topology {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "plugins/topology/arrival.hpp"
+#include "plugins/topology/possible/arrival.hpp"
 
 namespace plimsoll::topology {
 

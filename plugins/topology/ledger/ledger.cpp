@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/topology/ledger/places.hpp"
+#include "plugins/topology/record/places.hpp"
 
 namespace plimsoll::topology {
 namespace {

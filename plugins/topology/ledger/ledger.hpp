@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
+#include "plugins/topology/ask/questions.hpp"
 #include "plugins/topology/ledger/ledger_stats.hpp"
 #include "plugins/topology/ledger/planner.hpp"
 #include "plugins/topology/ledger/pod_kinds.hpp"
-#include "plugins/topology/ledger/questions.hpp"
 #include "plugins/topology/ledger/report_reader.hpp"
 #include "plugins/topology/ledger/settler.hpp"
 

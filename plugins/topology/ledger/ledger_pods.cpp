@@ -3,11 +3,11 @@
 #include <charconv>
 #include <plimsoll/views.hpp>
 
-#include "plugins/topology/arrival.hpp"
-#include "plugins/topology/fingerprint.hpp"
-#include "plugins/topology/ledger/judge.hpp"
+#include "plugins/topology/ask/judge.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/possible/arrival.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::topology {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::topology {
 namespace {

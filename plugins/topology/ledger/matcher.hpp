@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "plugins/topology/ledger/node_record.hpp"
+#include "plugins/topology/record/node_record.hpp"
 
 namespace plimsoll::topology {
 

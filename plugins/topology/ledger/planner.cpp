@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "plugins/topology/amount.hpp"
-#include "plugins/topology/arrival.hpp"
-#include "plugins/topology/ledger/timeline.hpp"
-#include "plugins/topology/room.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/ask/timeline.hpp"
+#include "plugins/topology/base/amount.hpp"
+#include "plugins/topology/possible/arrival.hpp"
+#include "plugins/topology/possible/room.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 namespace {

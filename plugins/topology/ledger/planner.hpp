@@ -3,7 +3,7 @@
 // charges pods where the kubelet most likely puts them. Internal to the ledger.
 
 #include "plugins/topology/ledger/admission_memo.hpp"
-#include "plugins/topology/ledger/node_record.hpp"
+#include "plugins/topology/record/node_record.hpp"
 
 namespace plimsoll::topology {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "plugins/topology/arrival.hpp"
-#include "plugins/topology/mix.hpp"
+#include "plugins/topology/base/mix.hpp"
+#include "plugins/topology/possible/arrival.hpp"
 
 namespace plimsoll::topology {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "plugins/topology/judgement.hpp"
-#include "plugins/topology/pod_memo.hpp"
-#include "plugins/topology/pod_request.hpp"
+#include "plugins/topology/pod/pod_memo.hpp"
+#include "plugins/topology/pod/pod_request.hpp"
+#include "plugins/topology/verdict/judgement.hpp"
 
 namespace plimsoll::topology {
 

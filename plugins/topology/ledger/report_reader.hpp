@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plugins/topology/ledger/node_record.hpp"
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/record/node_record.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 
 namespace plimsoll::topology {
 

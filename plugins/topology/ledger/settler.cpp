@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/topology/amount.hpp"
+#include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/ledger/matcher.hpp"
-#include "plugins/topology/ledger/places.hpp"
-#include "plugins/topology/room.hpp"
+#include "plugins/topology/possible/room.hpp"
+#include "plugins/topology/record/places.hpp"
 
 namespace plimsoll::topology {
 namespace {

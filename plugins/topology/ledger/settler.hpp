@@ -10,7 +10,7 @@
 // Internal to the ledger.
 
 #include "plugins/topology/ledger/ledger_stats.hpp"
-#include "plugins/topology/ledger/node_record.hpp"
+#include "plugins/topology/record/node_record.hpp"
 
 namespace plimsoll::topology {
 

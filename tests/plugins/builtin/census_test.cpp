@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "lab/lint/draw.hpp"
 #include "plugins/builtin/affinity/affinity_basis.hpp"

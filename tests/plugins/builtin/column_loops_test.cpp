@@ -1,7 +1,7 @@
 // The loops over columns, held against the plain formulas: at amounts of every magnitude, and at
 // those next to the point where a whole percentage begins.
 
-#include "plugins/builtin/column_loops.hpp"
+#include "plugins/builtin/columns/column_loops.hpp"
 
 #include <gtest/gtest.h>
 

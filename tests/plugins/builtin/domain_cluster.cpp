@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "plugins/builtin/builtin.hpp"
 

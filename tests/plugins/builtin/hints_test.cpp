@@ -1,7 +1,7 @@
 // Which events bring a rejected pod back to the queue.
 #include <gtest/gtest.h>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "tests/plugins/builtin/support.hpp"
 
 namespace plimsoll::builtin_test {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/builtin/image_index.hpp"
+#include "plugins/builtin/columns/image_index.hpp"
 #include "tests/plugins/builtin/support.hpp"
 #include "tests/support/seed.hpp"
 

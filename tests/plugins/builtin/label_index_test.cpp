@@ -1,7 +1,7 @@
 // Pods with thousands of node selector terms: the same verdicts as term by term and node by node,
 // at a cost that is not the product of the two.
 
-#include "plugins/builtin/label_index.hpp"
+#include "plugins/builtin/columns/label_index.hpp"
 
 #include <gtest/gtest.h>
 

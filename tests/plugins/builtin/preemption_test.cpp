@@ -6,10 +6,10 @@
 #include <optional>
 #include <plimsoll/fake_host.hpp>
 
-#include "plugins/builtin/disruption_budgets.hpp"
 #include "plugins/builtin/plugins.hpp"
-#include "plugins/builtin/preemption_candidates.hpp"
-#include "plugins/builtin/preemption_executor.hpp"
+#include "plugins/builtin/preemption/disruption_budgets.hpp"
+#include "plugins/builtin/preemption/preemption_candidates.hpp"
+#include "plugins/builtin/preemption/preemption_executor.hpp"
 #include "tests/support/decoded_objects.hpp"
 
 namespace plimsoll::builtin {

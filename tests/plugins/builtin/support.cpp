@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::builtin_test {

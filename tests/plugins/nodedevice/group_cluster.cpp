@@ -8,11 +8,11 @@
 #include <future>
 #include <stdexcept>
 
-#include "framework/api/decode.hpp"
-#include "framework/cycle/explain.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/cycle/inspect/explain.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/runtime/every_point.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/groups/pod_group.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"

@@ -1,6 +1,6 @@
 // Where members of a group fit together on one node.
 
-#include "plugins/nodedevice/groups/group_plan.hpp"
+#include "plugins/nodedevice/placing/group_plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Devices in the zones that the kubelet gives the pod: policies, sets of zones, and random nodes
 // against plain counting.
 
-#include "plugins/nodedevice/allocation/numa_agreement.hpp"
+#include "plugins/nodedevice/zones/numa_agreement.hpp"
 
 #include <gmock/gmock.h>
 

@@ -4,7 +4,7 @@
 
 #include <plimsoll/fake_host.hpp>
 
-#include "plugins/nodedevice/device_service.h"
+#include "plugins/nodedevice/store/device_service.h"
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
 
 namespace plimsoll::devices {

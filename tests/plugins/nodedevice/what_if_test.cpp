@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "plugins/nodedevice/device_store.hpp"
+#include "plugins/nodedevice/store/device_store.hpp"
 #include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
 #include "tests/support/seed.hpp"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <plimsoll/fake_host.hpp>
 
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 #include "plugins/topologyscore/topologyscore.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 

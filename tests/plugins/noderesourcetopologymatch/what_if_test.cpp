@@ -8,7 +8,7 @@
 #include <random>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/support/seed.hpp"
 

@@ -1,4 +1,4 @@
-#include "plugins/topology/ledger/annotation_writer.hpp"
+#include "plugins/topology/service/annotation_writer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "plugins/topology/fingerprint.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 

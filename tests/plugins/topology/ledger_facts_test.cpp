@@ -5,11 +5,11 @@
 
 #include <map>
 
-#include "plugins/topology/arrival.hpp"
-#include "plugins/topology/explain_text.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/ask/explain_text.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/possible/arrival.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
+#include "plugins/topology/report/facts.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

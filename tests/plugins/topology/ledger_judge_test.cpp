@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "plugins/topology/ledger/ledger.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

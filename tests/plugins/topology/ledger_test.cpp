@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plugins/topology/amount.hpp"
-#include "plugins/topology/fit.hpp"
+#include "plugins/topology/base/amount.hpp"
+#include "plugins/topology/verdict/fit.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plugins/topology/room.hpp"
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/possible/room.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 
 namespace plimsoll::topology {
 namespace {

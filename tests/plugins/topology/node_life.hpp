@@ -17,10 +17,10 @@
 #include <random>
 #include <set>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "plugins/topology/fingerprint.hpp"
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
 #include "tests/plugins/topology/two_ledgers.hpp"
 
 namespace plimsoll::topology {

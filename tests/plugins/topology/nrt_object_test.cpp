@@ -1,10 +1,10 @@
-#include "plugins/topology/nrt_object.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
 
 #include <gtest/gtest.h>
 
 #include <plimsoll/quantity.hpp>
 
-#include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/report/numa_node.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

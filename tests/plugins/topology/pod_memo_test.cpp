@@ -1,4 +1,4 @@
-#include "plugins/topology/pod_memo.hpp"
+#include "plugins/topology/pod/pod_memo.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <thread>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "plugins/topology/pod_request.hpp"
+#include "plugins/topology/pod/pod_request.hpp"
 
 namespace plimsoll::topology {
 namespace {

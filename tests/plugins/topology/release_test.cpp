@@ -1,6 +1,6 @@
 // What comes free when pods go, by the report alone.
 
-#include "plugins/topology/release.hpp"
+#include "plugins/topology/possible/release.hpp"
 
 #include <gtest/gtest.h>
 

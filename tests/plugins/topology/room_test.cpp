@@ -1,13 +1,13 @@
 // Random machines and pods: what is said of pods that fit with less is true with more.
 
-#include "plugins/topology/room.hpp"
+#include "plugins/topology/possible/room.hpp"
 
 #include <gtest/gtest.h>
 
 #include <iostream>
 
-#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/possible/arrival.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/support/seed.hpp"
 

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
-#include "plugins/topology/fingerprint.hpp"
-#include "plugins/topology/nrt_object.hpp"
-#include "plugins/topology/numa_node.hpp"
+#include "plugins/topology/report/fingerprint.hpp"
+#include "plugins/topology/report/nrt_object.hpp"
+#include "plugins/topology/report/numa_node.hpp"
 
 namespace plimsoll::topology {
 

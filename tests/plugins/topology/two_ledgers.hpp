@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "framework/api/decode.hpp"
+#include "framework/api/decode/decode.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
 
 namespace plimsoll::topology {

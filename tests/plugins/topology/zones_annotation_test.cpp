@@ -1,4 +1,4 @@
-#include "plugins/topology/zones_annotation.hpp"
+#include "plugins/topology/record/zones_annotation.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What PreserveLargeZones says a pod destroys.
 
-#include "plugins/topology/preserve.hpp"
+#include "plugins/topology/score/preserve.hpp"
 
 #include <gtest/gtest.h>
 

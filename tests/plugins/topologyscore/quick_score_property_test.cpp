@@ -7,7 +7,7 @@
 #include <random>
 
 #include "plugins/topology/ledger/ledger.hpp"
-#include "plugins/topology/zone_score.hpp"
+#include "plugins/topology/score/zone_score.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/plugins/topologyscore/random_zones.hpp"

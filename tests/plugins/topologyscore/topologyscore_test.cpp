@@ -4,7 +4,7 @@
 
 #include <plimsoll/fake_host.hpp>
 
-#include "plugins/topology/score.hpp"
+#include "plugins/topology/score/score.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

@@ -2,9 +2,9 @@
 // Nodes as a scorer sees them: the counts of a report, the kubelet that they tell of, and where a
 // pod would land.
 
-#include "plugins/topology/kubelet/facts.hpp"
-#include "plugins/topology/zone_score.hpp"
-#include "plugins/topology/zone_use.hpp"
+#include "plugins/topology/report/facts.hpp"
+#include "plugins/topology/score/zone_score.hpp"
+#include "plugins/topology/verdict/zone_use.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 
 namespace plimsoll::topology {

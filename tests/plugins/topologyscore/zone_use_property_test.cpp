@@ -5,9 +5,9 @@
 #include <bit>
 #include <random>
 
-#include "plugins/topology/arrival.hpp"
 #include "plugins/topology/ledger/ledger.hpp"
-#include "plugins/topology/zone_use.hpp"
+#include "plugins/topology/possible/arrival.hpp"
+#include "plugins/topology/verdict/zone_use.hpp"
 #include "tests/plugins/topology/kubelet/random_pod.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
 #include "tests/support/seed.hpp"

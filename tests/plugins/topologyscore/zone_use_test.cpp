@@ -1,6 +1,6 @@
 // The zones that scores look at are those that the kubelet gives: what facts of a node change.
 
-#include "plugins/topology/zone_use.hpp"
+#include "plugins/topology/verdict/zone_use.hpp"
 
 #include <gtest/gtest.h>
 

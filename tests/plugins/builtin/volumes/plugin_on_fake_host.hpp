@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "framework/objects/kinds.hpp"
-#include "framework/runtime/modules.hpp"
+#include "framework/runtime/plugin/modules.hpp"
 
 namespace plimsoll::volumes_test {
 

@@ -1,6 +1,6 @@
 // Node facts through the whole way: encoded, in the JSON of an object, parsed, read.
 
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 
 #include <gtest/gtest.h>
 

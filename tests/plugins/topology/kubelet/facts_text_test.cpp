@@ -1,4 +1,4 @@
-#include "plugins/topology/kubelet/facts_text.hpp"
+#include "plugins/topology/report/facts_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/topology/kubelet/facts.hpp"
+#include "plugins/topology/report/facts.hpp"
 
 namespace plimsoll::topology::kubelet {
 

@@ -1,0 +1,429 @@
+#include "framework/api/decode/pack.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "framework/api/arena.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/lists.hpp"
+#include "framework/api/symbols.hpp"
+
+namespace plimsoll {
+namespace {
+
+// The same code visits an object in three ways. Without a block it only counts. With a block it
+// copies, and sets the pointers of the copy to the copied parts. At the end of the block's life it
+// releases the shared texts.
+class Packer {
+ public:
+  Packer() = default;
+  Packer(std::byte* block, size_t struct_bytes, SymbolTable* symbols)
+      : block_(block), symbols_(symbols), text_at_(struct_bytes) {}
+  // Releases the shared texts of a block before it is freed: texts outside of the block that are
+  // not names.
+  static void release_shared(const auto& object, std::byte* block, size_t bytes) {
+    Packer packer;
+    packer.begin_ = reinterpret_cast<const char*>(block);
+    packer.end_ = packer.begin_ + bytes;
+    packer.root(object);
+  }
+
+  [[nodiscard]] size_t struct_bytes() const { return struct_at_; }
+  [[nodiscard]] size_t text_bytes() const { return text_at_; }
+
+  template <typename T>
+  T* root(const T& object) {
+    T copy = object;
+    T* placed = place(&copy, 1);
+    walk(placed != nullptr ? *placed : copy);
+    return placed;
+  }
+
+ private:
+  template <typename T>
+  T* place(const T* elements, size_t count) {
+    static_assert(alignof(T) <= 8);
+    const size_t at = struct_at_;
+    struct_at_ += (sizeof(T) * count + 7) / 8 * 8;
+    if (block_ == nullptr) return nullptr;
+    std::memcpy(block_ + at, elements, sizeof(T) * count);
+    return reinterpret_cast<T*>(block_ + at);
+  }
+
+  void walk(plimsoll_str& text) {
+    if (text.symbol == kToShare) {
+      if (block_ != nullptr) text = symbols_->share(view(text));
+      return;
+    }
+    if (text.symbol != PLIMSOLL_SYMBOL_NONE) return;
+    if (begin_ != nullptr) {
+      if (text.data < begin_ || text.data >= end_) SymbolTable::release(text);
+      return;
+    }
+    const size_t at = text_at_;
+    text_at_ += text.len;
+    if (block_ == nullptr) return;
+    if (text.len != 0) std::memcpy(block_ + at, text.data, text.len);
+    text.data = reinterpret_cast<const char*>(block_ + at);
+  }
+
+  template <typename T>
+  void list(plimsoll_list& list) {
+    const auto* from = static_cast<const std::byte*>(list.data);
+    const size_t at = struct_at_;
+    struct_at_ += sizeof(T) * list.count;
+    for (uint32_t i = 0; i < list.count; ++i) {
+      T element;
+      std::memcpy(&element, from + size_t{i} * list.stride, sizeof(T));
+      walk(element);
+      if (block_ != nullptr) std::memcpy(block_ + at + sizeof(T) * i, &element, sizeof(T));
+    }
+    list.data = block_ == nullptr || list.count == 0 ? nullptr : block_ + at;
+    list.stride = sizeof(T);
+  }
+
+  template <typename T>
+  void pointer(const T*& object) {
+    if (object != nullptr) object = root(*object);
+  }
+
+  void walk(plimsoll_label& label) {
+    walk(label.key);
+    walk(label.value);
+  }
+  void walk(plimsoll_resource& resource) { walk(resource.name); }
+  void walk(plimsoll_owner& owner) {
+    for (plimsoll_str* text : {&owner.api_version, &owner.kind, &owner.name, &owner.uid})
+      walk(*text);
+  }
+  void walk(plimsoll_meta& meta) {
+    for (plimsoll_str* text : {&meta.name, &meta.ns, &meta.uid, &meta.resource_version})
+      walk(*text);
+    list<plimsoll_label>(meta.labels);
+    list<plimsoll_label>(meta.annotations);
+    list<plimsoll_owner>(meta.owners);
+  }
+  void walk(plimsoll_requirement& requirement) {
+    walk(requirement.key);
+    list<plimsoll_str>(requirement.values);
+  }
+  void walk(plimsoll_label_selector& selector) {
+    list<plimsoll_label>(selector.match_labels);
+    list<plimsoll_requirement>(selector.expressions);
+  }
+  void walk(plimsoll_node_selector_term& term) {
+    list<plimsoll_requirement>(term.expressions);
+    list<plimsoll_requirement>(term.fields);
+  }
+  void walk(plimsoll_node_affinity& affinity) {
+    list<plimsoll_node_selector_term>(affinity.required);
+    list<plimsoll_node_selector_term>(affinity.preferred);
+  }
+  void walk(plimsoll_pod_affinity_term& term) {
+    walk(term.selector);
+    walk(term.namespace_selector);
+    list<plimsoll_str>(term.namespaces);
+    walk(term.topology_key);
+  }
+  void walk(plimsoll_pod_affinity& affinity) {
+    list<plimsoll_pod_affinity_term>(affinity.required);
+    list<plimsoll_pod_affinity_term>(affinity.preferred);
+  }
+  void walk(plimsoll_taint& taint) {
+    walk(taint.key);
+    walk(taint.value);
+  }
+  void walk(plimsoll_toleration& toleration) {
+    walk(toleration.key);
+    walk(toleration.value);
+  }
+  void walk(plimsoll_spread_constraint& constraint) {
+    walk(constraint.topology_key);
+    walk(constraint.selector);
+    list<plimsoll_str>(constraint.match_label_keys);
+  }
+  void walk(plimsoll_host_port& port) {
+    walk(port.ip);
+    walk(port.protocol);
+  }
+  void walk(plimsoll_container& container) {
+    walk(container.name);
+    walk(container.image);
+    list<plimsoll_resource>(container.requests);
+    list<plimsoll_resource>(container.limits);
+    list<plimsoll_host_port>(container.ports);
+  }
+  void walk(plimsoll_volume& volume) {
+    for (plimsoll_str* text : {&volume.name, &volume.kind, &volume.target}) walk(*text);
+    list<plimsoll_str>(volume.details);
+  }
+  void walk(plimsoll_pod& pod) {
+    walk(pod.meta);
+    for (plimsoll_str* text :
+         {&pod.node_name, &pod.nominated_node_name, &pod.scheduler_name, &pod.priority_class_name,
+          &pod.runtime_class_name, &pod.scheduled_status, &pod.scheduled_reason,
+          &pod.scheduled_message, &pod.disruption_reason, &pod.status_reason, &pod.unreadable}) {
+      walk(*text);
+    }
+    list<plimsoll_container>(pod.init_containers);
+    list<plimsoll_container>(pod.containers);
+    for (plimsoll_list* resources :
+         {&pod.overhead, &pod.pod_requests, &pod.pod_limits, &pod.requests, &pod.used}) {
+      list<plimsoll_resource>(*resources);
+    }
+    list<plimsoll_label>(pod.node_selector);
+    pointer(pod.node_affinity);
+    pointer(pod.pod_affinity);
+    pointer(pod.pod_anti_affinity);
+    list<plimsoll_toleration>(pod.tolerations);
+    list<plimsoll_spread_constraint>(pod.spread_constraints);
+    list<plimsoll_str>(pod.scheduling_gates);
+    list<plimsoll_volume>(pod.volumes);
+    list<plimsoll_str>(pod.resource_claims);
+  }
+  void walk(plimsoll_image& image) { list<plimsoll_str>(image.names); }
+  void walk(plimsoll_condition& condition) {
+    walk(condition.type);
+    walk(condition.status);
+  }
+  void walk(plimsoll_node& node) {
+    walk(node.meta);
+    list<plimsoll_taint>(node.taints);
+    list<plimsoll_resource>(node.capacity);
+    list<plimsoll_resource>(node.allocatable);
+    list<plimsoll_image>(node.images);
+    list<plimsoll_condition>(node.conditions);
+    list<plimsoll_str>(node.declared_features);
+  }
+  void walk(plimsoll_object& object) {
+    walk(object.meta);
+    walk(object.unreadable);
+  }
+  void walk(plimsoll_pod_selector& service) {
+    walk(service.object);
+    walk(service.selector);
+  }
+  void walk(plimsoll_disruption_budget& budget) {
+    walk(budget.object);
+    walk(budget.selector);
+    list<plimsoll_str>(budget.disrupted_pods);
+  }
+  void walk(plimsoll_claim_reference& claim) {
+    for (plimsoll_str* text : {&claim.ns, &claim.name, &claim.uid, &claim.resource_version})
+      walk(*text);
+  }
+  void walk(plimsoll_persistent_volume& volume) {
+    walk(volume.object);
+    for (plimsoll_str* text :
+         {&volume.capacity, &volume.storage_class, &volume.volume_mode, &volume.attributes_class,
+          &volume.phase, &volume.csi_driver, &volume.csi_handle}) {
+      walk(*text);
+    }
+    list<plimsoll_str>(volume.access_modes);
+    pointer(volume.claim);
+    list<plimsoll_node_selector_term>(volume.node_affinity);
+    pointer(volume.source);
+  }
+  void walk(plimsoll_persistent_volume_claim& claim) {
+    walk(claim.object);
+    for (plimsoll_str* text : {&claim.volume_name, &claim.request, &claim.storage_class,
+                               &claim.volume_mode, &claim.attributes_class, &claim.phase}) {
+      walk(*text);
+    }
+    list<plimsoll_str>(claim.access_modes);
+    walk(claim.selector);
+  }
+  void walk(plimsoll_storage_class& storage_class) {
+    walk(storage_class.object);
+    walk(storage_class.provisioner);
+    walk(storage_class.binding_mode);
+    list<plimsoll_node_selector_term>(storage_class.allowed_topologies);
+  }
+  void walk(plimsoll_csi_node_driver& driver) { walk(driver.name); }
+  void walk(plimsoll_csi_node& node) {
+    walk(node.object);
+    list<plimsoll_csi_node_driver>(node.drivers);
+  }
+  void walk(plimsoll_csi_driver& driver) { walk(driver.object); }
+  void walk(plimsoll_csi_storage_capacity& capacity) {
+    walk(capacity.object);
+    for (plimsoll_str* text :
+         {&capacity.storage_class, &capacity.capacity, &capacity.maximum_volume_size}) {
+      walk(*text);
+    }
+    walk(capacity.node_topology);
+  }
+  void walk(plimsoll_volume_attachment& attachment) {
+    walk(attachment.object);
+    for (plimsoll_str* text :
+         {&attachment.attacher, &attachment.node_name, &attachment.volume_name}) {
+      walk(*text);
+    }
+  }
+
+  std::byte* block_ = nullptr;
+  SymbolTable* symbols_ = nullptr;
+  const char* begin_ = nullptr;  // the block that is freed
+  const char* end_ = nullptr;
+  size_t struct_at_ = 0;
+  size_t text_at_ = 0;
+};
+
+template <typename T>
+std::shared_ptr<const T> pack(const T& object, SymbolTable* symbols) {
+  Packer count;
+  count.root(object);
+  // One byte more, so that an empty text at the end also lies in the block.
+  const BlockEnd end = [](std::byte* block, size_t bytes) {
+    Packer::release_shared(*reinterpret_cast<const T*>(block), block, bytes);
+  };
+  auto block =
+      make_block(count.struct_bytes() + count.text_bytes() + 1, symbols == nullptr ? nullptr : end);
+  Packer copy(block.get(), count.struct_bytes(), symbols);
+  const T* packed = copy.root(object);
+  return {std::move(block), packed};
+}
+
+}  // namespace
+
+PodRef pack_pod(const plimsoll_pod& pod, SymbolTable* symbols) {
+  return pack(pod, symbols);
+}
+
+NodeRef pack_node(const plimsoll_node& node, SymbolTable* symbols) {
+  return pack(node, symbols);
+}
+
+template <typename Object>
+std::shared_ptr<const Object> pack_object(const Object& object) {
+  return pack(object, nullptr);
+}
+#define PLIMSOLL_PACKED(type) template std::shared_ptr<const type> pack_object(const type&)
+PLIMSOLL_PACKED(plimsoll_object);
+PLIMSOLL_PACKED(plimsoll_pod_selector);
+PLIMSOLL_PACKED(plimsoll_disruption_budget);
+PLIMSOLL_PACKED(plimsoll_persistent_volume);
+PLIMSOLL_PACKED(plimsoll_persistent_volume_claim);
+PLIMSOLL_PACKED(plimsoll_storage_class);
+PLIMSOLL_PACKED(plimsoll_csi_node);
+PLIMSOLL_PACKED(plimsoll_csi_driver);
+PLIMSOLL_PACKED(plimsoll_csi_storage_capacity);
+PLIMSOLL_PACKED(plimsoll_volume_attachment);
+#undef PLIMSOLL_PACKED
+
+std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(
+    const plimsoll_node_affinity& affinity) {
+  return pack(affinity, nullptr);
+}
+
+std::shared_ptr<const plimsoll_label_selector> pack_label_selector(
+    const plimsoll_label_selector& selector) {
+  return pack(selector, nullptr);
+}
+
+namespace {
+
+// A pod that differs from another in one name. It holds the other pod and shares all else with it.
+struct Renamed {
+  PodRef original;
+  plimsoll_pod pod;
+  std::string node_name;
+};
+
+PodRef with_node(const PodRef& pod, plimsoll_str plimsoll_pod::*which, std::string_view node_name) {
+  auto copy = std::make_shared<Renamed>(Renamed{pod, *pod, std::string(node_name)});
+  copy->pod.*which = str(copy->node_name);
+  return {copy, &copy->pod};
+}
+
+}  // namespace
+
+PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
+  return with_node(pod, &plimsoll_pod::node_name, node_name);
+}
+
+PodRef nominated_copy(const PodRef& pod, std::string_view node_name) {
+  return with_node(pod, &plimsoll_pod::nominated_node_name, node_name);
+}
+
+namespace {
+
+bool is_placed(const plimsoll_resource& resource) {
+  return resource.index != PLIMSOLL_RESOURCE_OF_NO_NODE;
+}
+
+// Checks the last resource only: resources without a position come last.
+bool all_placed(const plimsoll_list& resources) {
+  const auto all = items<plimsoll_resource>(resources);
+  return all.empty() || is_placed(all[all.size() - 1]);
+}
+
+// Visits all resource lists of a pod until `visit` stops it. `Pod` is plimsoll_pod, const or not.
+template <typename Pod, typename Visit>
+bool any_resources(Pod& pod, const Visit& visit) {
+  for (auto* list : {&pod.overhead, &pod.pod_requests, &pod.pod_limits, &pod.requests, &pod.used}) {
+    if (visit(*list)) return true;
+  }
+  for (const plimsoll_list* containers : {&pod.init_containers, &pod.containers}) {
+    for (const plimsoll_container& container : items<plimsoll_container>(*containers)) {
+      using Container =
+          std::conditional_t<std::is_const_v<Pod>, const plimsoll_container, plimsoll_container>;
+      auto& mine = const_cast<Container&>(container);
+      if (visit(mine.requests) || visit(mine.limits)) return true;
+    }
+  }
+  return false;
+}
+
+// A pod whose resources have new positions. It holds the other pod and shares all else with it.
+struct Reindexed {
+  PodRef original;
+  plimsoll_pod pod;
+  Arena arena;
+};
+
+}  // namespace
+
+bool has_unplaced(const plimsoll_pod& pod) {
+  return any_resources(pod, [](const plimsoll_list& list) { return !all_placed(list); });
+}
+
+PodRef reindexed(const PodRef& pod, SymbolTable& symbols) {
+  const auto now_known = [&](const plimsoll_resource& resource) {
+    return !is_placed(resource) && symbols.resource_known(view(resource.name));
+  };
+  const bool any = any_resources(*pod, [&](const plimsoll_list& list) {
+    if (all_placed(list)) return false;
+    const auto all = items<plimsoll_resource>(list);
+    return std::any_of(all.begin(), all.end(), now_known);
+  });
+  if (!any) return pod;
+  auto made = std::make_shared<Reindexed>();
+  made->original = pod;
+  made->pod = *pod;
+  for (plimsoll_list* containers : {&made->pod.init_containers, &made->pod.containers}) {
+    const auto all = items<plimsoll_container>(*containers);
+    *containers = made->arena.list(std::vector<plimsoll_container>(all.begin(), all.end()));
+  }
+  any_resources(made->pod, [&](plimsoll_list& list) {
+    if (all_placed(list)) return false;
+    const auto all = items<plimsoll_resource>(list);
+    std::vector<plimsoll_resource> resources(all.begin(), all.end());
+    for (plimsoll_resource& resource : resources) {
+      if (!now_known(resource)) continue;
+      const SymbolTable::Resource known = symbols.resource(view(resource.name));
+      resource.name = known.name;
+      resource.index = known.index;
+    }
+    std::sort(resources.begin(), resources.end(), comes_before);
+    list = made->arena.list(resources);
+    return false;
+  });
+  return {made, &made->pod};
+}
+
+std::string full_name(const plimsoll_pod& pod) {
+  return std::string(view(pod.meta.ns)) + "/" + std::string(view(pod.meta.name));
+}
+
+}  // namespace plimsoll

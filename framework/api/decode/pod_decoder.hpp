@@ -1,0 +1,56 @@
+#pragma once
+// core/v1 Pod: one pass over the object fills the ABI struct and, separately, the exact resources.
+
+#include <string_view>
+#include <vector>
+
+#include "framework/api/decode/decoder.hpp"
+#include "framework/api/requests.hpp"
+
+namespace plimsoll {
+
+class PodDecoder {
+ public:
+  PodDecoder(SymbolTable& symbols, Arena& arena) : decode_(&symbols, arena) {}
+
+  // Reads everything except the fields that finish() computes.
+  [[nodiscard]] bool pod(WireValue& value, plimsoll_pod* out);
+  // Computes requests, used, nonzero_*, and the QoS class if the status has none.
+  void finish(plimsoll_pod* out);
+
+  [[nodiscard]] PodResources& resources() { return resources_; }
+
+ private:
+  struct ContainerStatus {
+    std::string_view name;
+    ContainerResources resources;  // only the three lists of the status
+  };
+
+  bool spec(WireValue& value, plimsoll_pod* out);
+  bool spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found);
+  bool status(WireValue& value, plimsoll_pod* out);
+  bool condition(WireValue& value, plimsoll_pod* out);
+  bool container_status(WireValue& value);
+  bool containers(WireValue& value, plimsoll_list* out, bool init);
+  bool container(WireValue& value, plimsoll_container* out, ContainerResources* resources);
+  bool restart_rules(WireValue& value);
+  bool volume_mounts(WireValue& value);
+  bool scheduling_group(WireValue& value);
+  bool ports(WireValue& value, plimsoll_list* out);
+  bool affinity(WireValue& value, plimsoll_pod* out);
+  bool pod_affinity(WireValue& value, const plimsoll_pod_affinity** out);
+  bool pod_affinity_term(WireValue& value, plimsoll_pod_affinity_term* out);
+  bool toleration(WireValue& value, plimsoll_toleration* out);
+  bool spread_constraint(WireValue& value, plimsoll_spread_constraint* out);
+  bool volume(WireValue& value, plimsoll_volume* out);
+  bool names(WireValue& value, plimsoll_list* out);
+  bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits);
+  void join_statuses();
+
+  Decoder decode_;
+  PodResources resources_;
+  std::vector<ContainerStatus> statuses_;
+  uint32_t uses_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,75 @@
+#pragma once
+// A question to the ledger about one pod, and its answer.
+
+#include <plimsoll/objects.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plugins/topology/kubelet/quick.hpp"
+#include "plugins/topology/pod/pod_request.hpp"
+#include "plugins/topology/verdict/fit.hpp"
+#include "plugins/topology/verdict/zone_use.hpp"
+
+namespace plimsoll::topology {
+
+// What a pod that a kubelet ties to zones does on a node without a report.
+enum class WithoutReport : uint8_t {
+  kPass = PLIMSOLL_NUMA_WITHOUT_REPORT_PASS,
+  kWaitIfGone = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT_IF_GONE,
+  kWait = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT
+};
+[[nodiscard]] constexpr bool waits(WithoutReport what, bool gone) {
+  return what == WithoutReport::kWait || (gone && what == WithoutReport::kWaitIfGone);
+}
+
+// The pod that is asked about, worked out once for all nodes, with memory that the answers reuse.
+// One per thread.
+struct Inquiry {
+  explicit Inquiry(const plimsoll_pod& pod)
+      : demand(std::make_shared<const kubelet::PodDemand>(pod)) {}
+
+  // Whether any kubelet could refuse the pod for want of zones. False: it fits everywhere.
+  [[nodiscard]] bool matters() const { return demand->asks; }
+
+  // What a plain pod takes, in base units; as long as this.
+  [[nodiscard]] const plimsoll_numa_taking* taking_of(const kubelet::QuickPlan& plan);
+
+  std::shared_ptr<const kubelet::PodDemand> demand;
+  kubelet::QuickPlans plans;
+  kubelet::Scratch scratch;
+  kubelet::NodeState state;
+  ZoneUse use;
+  WithoutReport without_report = WithoutReport::kPass;
+
+ private:
+  struct Taking {
+    kubelet::QuickPlan::Taking what;
+    plimsoll_numa_taking table{};
+  };
+  std::vector<std::unique_ptr<Taking>> takings_;  // few: models differ in what they tie to zones
+};
+
+// What a plan says in units of counts.
+[[nodiscard]] kubelet::QuickPlan::Taking in_base_units(kubelet::QuickPlan::Taking what);
+
+struct Judgement {
+  Verdict verdict = Verdict::kFits;
+  // What is short, if that is one resource alone; or kNoResource.
+  static constexpr uint32_t kNoResource = UINT32_MAX;
+  uint32_t resource = kNoResource;
+
+  [[nodiscard]] bool fits() const { return verdict == Verdict::kFits; }
+};
+
+// The first resource of which no zones that would do have enough left (QuickPlan::short_resource).
+[[nodiscard]] uint32_t short_resource(const kubelet::NodeModel& model,
+                                      const kubelet::NodeState& state,
+                                      const kubelet::PodDemand& pod);
+
+// A kubelet's refusal in this library's terms. `container`: at which it refused.
+[[nodiscard]] Verdict verdict_of(const kubelet::NodeModel& model, const kubelet::PodDemand& pod,
+                                 kubelet::Reason reason, kubelet::Stage stage, uint32_t container);
+
+}  // namespace plimsoll::topology
