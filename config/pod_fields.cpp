@@ -12,7 +12,7 @@ namespace {
 using nlohmann::json;
 
 // The type of each field; empty: its value is not looked into.
-using Fields = std::map<std::string_view, std::string_view>;
+using KnownFields = std::map<std::string_view, std::string_view>;
 
 class Types {
  public:
@@ -21,7 +21,7 @@ class Types {
     while (!rest.empty()) {
       std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(line.size() + 1);
-      Fields* fields = nullptr;
+      KnownFields* fields = nullptr;
       while (!line.empty()) {
         const std::string_view word = line.substr(0, line.find(' '));
         line.remove_prefix(std::min(line.size(), word.size() + 1));
@@ -35,13 +35,13 @@ class Types {
       }
     }
   }
-  [[nodiscard]] const Fields* find(std::string_view type) const {
+  [[nodiscard]] const KnownFields* find(std::string_view type) const {
     const auto found = types_.find(type);
     return found == types_.end() ? nullptr : &found->second;
   }
 
  private:
-  std::map<std::string_view, Fields> types_;
+  std::map<std::string_view, KnownFields> types_;
 };
 
 class Search {
@@ -58,7 +58,7 @@ class Search {
       }
       return;
     }
-    const Fields* fields = value.is_object() ? types.find(type) : nullptr;
+    const KnownFields* fields = value.is_object() ? types.find(type) : nullptr;
     if (fields == nullptr) return;
     for (const auto& [name, inner] : value.items()) {
       const std::string here = path.empty() ? name : path + "." + name;
@@ -74,7 +74,7 @@ class Search {
 
  private:
   static std::string text_of(const std::string& path, const std::string& name,
-                             const Fields& fields) {
+                             const KnownFields& fields) {
     std::vector<std::string_view> names;
     for (const auto& [field, type] : fields) names.push_back(field);
     const std::string best = sdk::nearest(name, names);

@@ -16,7 +16,7 @@ constexpr std::int32_t kStreamWindow = 32 << 20;  // unread bytes that the serve
 constexpr std::int32_t kLinkWindow = 1 << 30;
 constexpr std::uint32_t kStreamsAtFirst = 100;  // until the server announces its limit
 
-std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+std::string_view chars_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
@@ -41,13 +41,13 @@ struct Http2Link::Callbacks {
         frame->headers.cat == NGHTTP2_HCAT_PUSH_RESPONSE) {
       return 0;
     }
-    const std::string_view text = text_of(value, value_size);
-    if (text_of(name, name_size) == ":status") {
+    const std::string_view text = chars_of(value, value_size);
+    if (chars_of(name, name_size) == ":status") {
       int status = 0;
       std::from_chars(text.data(), text.data() + text.size(), status);
       answer_begins(*transfer, status);
     } else {
-      answer_header(*transfer, text_of(name, name_size), text);
+      answer_header(*transfer, chars_of(name, name_size), text);
     }
     return 0;
   }
@@ -70,7 +70,7 @@ struct Http2Link::Callbacks {
   static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t stream,
                      const std::uint8_t* data, std::size_t size, void* user) {
     Transfer* transfer = link(user).find(stream);
-    if (transfer != nullptr && !answer_data(*transfer, text_of(data, size))) {
+    if (transfer != nullptr && !answer_data(*transfer, chars_of(data, size))) {
       nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, stream, NGHTTP2_CANCEL);
       link(user).end(*transfer, CURLE_WRITE_ERROR, {});
     }
@@ -149,7 +149,7 @@ void Http2Link::connected(CURLcode code) {
   const unsigned char* protocol = nullptr;
   unsigned size = 0;
   if (tls_ != nullptr) SSL_get0_alpn_selected(static_cast<SSL*>(tls_), &protocol, &size);
-  if (socket_ == CURL_SOCKET_BAD || text_of(protocol, size) != "h2") {
+  if (socket_ == CURL_SOCKET_BAD || chars_of(protocol, size) != "h2") {
     state_ = State::kOtherProtocol;
     return;
   }
@@ -272,7 +272,7 @@ void Http2Link::flush() {
       const ssize_t size = nghttp2_session_mem_send(session_, &frame);
       if (size < 0) return die(CURLE_HTTP2, nghttp2_strerror(static_cast<int>(size)));
       if (size == 0) break;
-      out_.append(text_of(frame, static_cast<std::size_t>(size)));
+      out_.append(chars_of(frame, static_cast<std::size_t>(size)));
     }
     if (out_.empty()) break;
     std::size_t sent = 0;

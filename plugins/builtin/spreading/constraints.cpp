@@ -14,7 +14,7 @@ namespace {
 
 using Own = List<plimsoll_spread_constraint>;
 
-constexpr plimsoll_label_selector kNobody{sizeof(plimsoll_label_selector), 0, {}, {}};
+constexpr plimsoll_label_selector kSelectsNobody{sizeof(plimsoll_label_selector), 0, {}, {}};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ SelectionSpec SpreadConstraint::selection(const plimsoll_pod& pod) const {
   clause.selectors = selectors;
   if (std::all_of(selectors.begin(), selectors.end(),
                   [](const auto* selector) { return is_empty(*selector); })) {
-    clause.selectors = {&kNobody};
+    clause.selectors = {&kSelectsNobody};
   }
   return spec;
 }
