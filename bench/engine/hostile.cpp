@@ -14,8 +14,8 @@
 #include "bench/engine/world.hpp"
 #include "bench/support/default_profile.hpp"
 #include "bench/support/loop_thread.hpp"
-#include "framework/api/decode.hpp"
-#include "framework/api/pack.hpp"
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/decode/pack.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
 
@@ -116,6 +116,13 @@ std::vector<Kind> kinds() {
         selector(listed(size, [](size_t i) { return requirement(key(i), "NotIn", "\"y\""); }), pod),
         true)));
   };
+  // Beside the label sets of all rows before it: from some number of requirements on it is refused.
+  const auto everywhere_often = [](size_t size, size_t pod) {
+    const std::string all =
+        listed(size / 64, [](size_t i) { return requirement(key(i), "DoesNotExist"); });
+    return anti_affinity(
+        listed(64, [&](size_t) { return preferred(term(selector(all, pod), true)); }));
+  };
   return {
       {"labels", all_labels, nothing},
       {"NotIn", own_label, requiring("NotIn", "\"y\"")},
@@ -125,6 +132,7 @@ std::vector<Kind> kinds() {
       {"labels x In", all_labels, requiring("In", "\"x\"")},
       {"labels x Exists", all_labels, requiring("Exists", "")},
       {"labels x NotIn, everywhere", all_labels, everywhere},
+      {"64 terms x label sets", own_label, everywhere_often},
       {"running: terms, own namespace", own_label, terms("NotIn", false), true},
       {"running: terms that want a key", own_label, terms("Exists", true), true},
       {"running: terms about everybody", own_label, terms("NotIn", true), true},
