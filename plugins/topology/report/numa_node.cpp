@@ -45,6 +45,10 @@ NumaNode::NumaNode(const NrtObject& nrt, const ResourceIndex& index, int64_t rep
                    std::pmr::memory_resource* memory) {
   fill(nrt, index, memory);
   view_->size = sizeof *view_;
+  static_assert(int{PLIMSOLL_NUMA_POLICY_SINGLE_NUMA_NODE} == int(Policy::kSingleNumaNode) &&
+                int{PLIMSOLL_NUMA_POLICY_RESTRICTED} == int(Policy::kRestricted) &&
+                int{PLIMSOLL_NUMA_POLICY_BEST_EFFORT} == int(Policy::kBestEffort) &&
+                int{PLIMSOLL_NUMA_SCOPE_POD} == int(Scope::kPod));
   view_->policy = static_cast<uint8_t>(nrt.manager.policy);
   view_->scope = static_cast<uint8_t>(nrt.manager.scope);
   view_->max_numa_nodes = nrt.manager.max_numa_nodes;
