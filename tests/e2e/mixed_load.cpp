@@ -11,11 +11,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kZones = 3;
+constexpr int kZonesOfNode = 3;
 constexpr int kGeneralPerZone = 44;
 constexpr int kSmallPerZone = 6;
-constexpr int kGeneral = kZones * kGeneralPerZone;
-constexpr int kSmall = kZones * kSmallPerZone;
+constexpr int kGeneral = kZonesOfNode * kGeneralPerZone;
+constexpr int kSmall = kZonesOfNode * kSmallPerZone;
 constexpr int kSlotsOfSmall = 2;  // volumes that a small node attaches
 constexpr int kPods = 2000;
 constexpr int kLocalVolumes = 40;
@@ -97,12 +97,12 @@ class MixedMaker {
   // A quarter of the general nodes attaches one volume, a quarter two.
   void add_node(int index) {
     const bool small = index >= kGeneral;
-    const int in_zone = index / kZones;
+    const int in_zone = index / kZonesOfNode;
     const std::string name = numbered(small ? "small" : "node", index);
     json node =
         node_object(name, small ? Resources{{"cpu", "2"}, {"memory", "8Gi"}, {"pods", "10"}}
                                 : Resources{{"cpu", "16"}, {"memory", "64Gi"}, {"pods", "110"}});
-    node["metadata"]["labels"][kZoneLabel] = zone_name(index % kZones);
+    node["metadata"]["labels"][kZoneLabel] = zone_name(index % kZonesOfNode);
     node["metadata"]["labels"]["pool"] = small ? "small" : "general";
     if (small) {
       node["spec"]["taints"] =
@@ -171,7 +171,7 @@ class MixedMaker {
     for (int i = 0; i < 3; ++i) {
       const std::string anchor = numbered("anchor", i);
       add_app(anchor, 2, [i](json& pod, int ordinal) {
-        pod["spec"]["nodeSelector"][kZoneLabel] = zone_name((i + ordinal) % kZones);
+        pod["spec"]["nodeSelector"][kZoneLabel] = zone_name((i + ordinal) % kZonesOfNode);
       });
       const std::string app = numbered("apart", i);
       const int most = 2 * kGeneralPerZone;
@@ -210,7 +210,7 @@ class MixedMaker {
             [&](json& pod, int) { add_claim(pod, "data", "local"); });
     add_app("there", 45, [&](json& pod, int ordinal) {
       const std::string claim = numbered("data-there", ordinal);
-      add_volume_of(claim, zone_name(ordinal % kZones));
+      add_volume_of(claim, zone_name(ordinal % kZonesOfNode));
       json object = claim_object(claim, "zonal");
       object["spec"]["volumeName"] = "volume-of-" + claim;
       put(wave_->claims, claims_path_of(ns_), object);
@@ -293,8 +293,8 @@ class MixedMaker {
 
 Provisioner::Classes mixed_classes() {
   std::vector<std::string> zones;
-  zones.reserve(kZones);
-  for (int zone = 0; zone < kZones; ++zone) zones.push_back(zone_name(zone));
+  zones.reserve(kZonesOfNode);
+  for (int zone = 0; zone < kZonesOfNode; ++zone) zones.push_back(zone_name(zone));
   return {{"zonal", {.driver = kDriver, .label = kZoneLabel}},
           {"at-once", {.driver = kDriver, .label = kZoneLabel, .at_once = zones}}};
 }
