@@ -37,6 +37,19 @@ struct Call {
   }
 };
 
+void describe(const RunningCall& running, Call& call) {
+  call.put("plugin \"");
+  call.put(running.plugin().name);
+  call.put("\" in ");
+  call.put(running.call());
+  if (const plimsoll_pod* pod = running.pod()) {
+    call.put(" of pod ");
+    call.put(sdk::view(pod->meta.ns));
+    call.put("/");
+    call.put(sdk::view(pod->meta.name));
+  }
+}
+
 // Where the thread that is asked writes; whoever takes it out owns it.
 std::atomic<Call*> g_asked{nullptr};
 static_assert(std::atomic<Call*>::is_always_lock_free);
@@ -44,18 +57,7 @@ static_assert(std::atomic<Call*>::is_always_lock_free);
 extern "C" void say_running_call(int) {
   Call* call = g_asked.exchange(nullptr);
   if (call == nullptr) return;
-  if (const RunningCall* running = RunningCall::innermost()) {
-    call->put("plugin \"");
-    call->put(running->plugin().name);
-    call->put("\" in ");
-    call->put(running->call());
-    if (const plimsoll_pod* pod = running->pod()) {
-      call->put(" of pod ");
-      call->put(sdk::view(pod->meta.ns));
-      call->put("/");
-      call->put(sdk::view(pod->meta.name));
-    }
-  }
+  if (const RunningCall* running = RunningCall::innermost()) describe(*running, *call);
   call->said = true;
 }
 
@@ -101,6 +103,18 @@ std::string running_calls() {
 std::string running_calls_after_colon() {
   const std::string calls = running_calls();
   return calls.empty() ? "" : ": " + calls;
+}
+
+std::vector<std::string> hanging_calls(std::chrono::nanoseconds after) {
+  std::vector<std::string> said;
+  LooseCall::each_that_hangs(after, [&](const RunningCall& running, auto busy) {
+    Call call;
+    describe(running, call);
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(busy).count();
+    said.push_back("a plugin has not returned for " + std::to_string(seconds) +
+                   " s: " + std::string(call.text.data(), call.used));
+  });
+  return said;
 }
 
 }  // namespace plimsoll::cli

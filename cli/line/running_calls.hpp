@@ -1,8 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
+#include <vector>
 
 namespace plimsoll::cli {
 
@@ -15,22 +15,9 @@ namespace plimsoll::cli {
 // The same as the end of a sentence: ": plugin ..."; empty: nothing.
 [[nodiscard]] std::string running_calls_after_colon();
 
-// When to say that something hangs: once when it is known, and then each time that it has lasted
-// twice as long.
-class HangReminder {
- public:
-  explicit HangReminder(std::chrono::nanoseconds after) : after_(after), next_(after) {}
-  // `busy`: how long it has been busy with one thing.
-  [[nodiscard]] bool due(std::chrono::nanoseconds busy) {
-    if (busy < after_) next_ = after_;
-    if (busy < next_) return false;
-    next_ = 2 * busy;
-    return true;
-  }
-
- private:
-  const std::chrono::nanoseconds after_;
-  std::chrono::nanoseconds next_;
-};
+// The calls that the loop does not wait for (PreBind, Bind, PostBind, Create, the answer to an API
+// request) and that have not returned for `after`, a sentence each: once, and then each time that
+// it has lasted twice as long. Any thread.
+[[nodiscard]] std::vector<std::string> hanging_calls(std::chrono::nanoseconds after);
 
 }  // namespace plimsoll::cli

@@ -1,11 +1,15 @@
 #include <plimsoll/join.hpp>
 
+#include <condition_variable>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
 #include <iterator>
+#include <mutex>
+#include <stop_token>
+#include <thread>
 
 #include "cli/line/failure.hpp"
 #include "cli/line/running_calls.hpp"
@@ -15,6 +19,7 @@
 #include "cli/run/profile_reload.hpp"
 #include "cli/run/wiring.hpp"
 #include "framework/base/log.hpp"
+#include "framework/runtime/plugin/running_call.hpp"
 #include "informer/http/http_extenders.hpp"
 
 namespace plimsoll::cli {
@@ -134,10 +139,10 @@ struct RunEnd {
 // Returns when a signal ends it (false), or a changed profile file is to be taken into use.
 bool serve(Signals& signals, FileWatch& watch, const std::function<bool()>& usable,
            Session& session) {
-  HangReminder hang(kLoopHangsAfter);
+  HangReminder hang;
   while (true) {
     const int signal = signals.next(kProfileLook);
-    if (hang.due(session.scheduler().busy_for())) {
+    if (hang.due(session.scheduler().busy_for(), kLoopHangsAfter)) {
       if (const auto problem = session.loop_problem()) log_error(*problem);
     }
     if (signal == SIGINT || signal == SIGTERM) return false;
@@ -147,7 +152,21 @@ bool serve(Signals& signals, FileWatch& watch, const std::function<bool()>& usab
   }
 }
 
+// Also while plugins are made, and while the end waits for the last bindings.
+std::jthread watch_hanging_calls() {
+  return std::jthread([](const std::stop_token& ended) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!ended.stop_requested()) {
+      never.wait_for(lock, ended, kProfileLook, [] { return false; });
+      for (const std::string& call : hanging_calls(kLoopHangsAfter)) log_warn(call);
+    }
+  });
+}
+
 RunEnd run_once(const RunArguments& arguments, Signals& signals) {
+  const std::jthread hanging_calls_watch = watch_hanging_calls();
   FileWatch watch(arguments.config);  // before it is read
   log_info("plimsoll starts", {{"version", PLIMSOLL_VERSION},
                                {"build", PLIMSOLL_BUILD},

@@ -24,8 +24,8 @@ void run_step(Environment& env, const PluginInstance& plugin, const char* name, 
       plugin.name(),
       [end](int32_t code, std::string_view message) { end(code, std::string(message)); });
   forget_plugin_error();
-  const int32_t code = call_slot(plugin, name, slot, target.cycle.get(), target.pod.get(),
-                                 str(target.node_name), token);
+  const int32_t code = call_slot<LooseCall>(plugin, name, slot, target.cycle.get(),
+                                            target.pod.get(), str(target.node_name), token);
   if (code == PLIMSOLL_WAIT) return;
   std::string text = take_plugin_error();
   if (env.tokens.withdraw(token)) {
@@ -202,8 +202,8 @@ void Framework::run_post_bind(const BindTarget& target) {
     PluginInstance& run = plugin(slot);
     const metrics::PluginTimer timer(metrics_.get(), target.cycle->time_plugins, slot.plugin,
                                      metrics::Point::kPostBind);
-    call_slot(run, "PostBind", run.slots().post_bind, target.cycle.get(), target.pod.get(),
-              str(target.node_name));
+    call_slot<LooseCall>(run, "PostBind", run.slots().post_bind, target.cycle.get(),
+                         target.pod.get(), str(target.node_name));
     timer.end(PLIMSOLL_SUCCESS);
   }
 }

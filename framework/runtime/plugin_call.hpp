@@ -32,10 +32,10 @@ template <typename First, typename... Others>
 }
 
 // Calls a function of the plugin's table, which must be there. `name`: a literal, for whoever has
-// to say what the plugin was doing.
-template <typename Slot, typename... Args>
+// to say what the plugin was doing. `Running`: LooseCall where the loop does not wait for it.
+template <typename Running = RunningCall, typename Slot, typename... Args>
 auto call_slot(const PluginInstance& plugin, const char* name, Slot slot, const Args&... args) {
-  const RunningCall running(plugin.running(), name, pod_of_call(args...));
+  const Running running(plugin.running(), name, pod_of_call(args...));
   return slot(plugin.self(), args...);
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cli/line/running_calls.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/controllers/controllers.hpp"
@@ -264,6 +265,9 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   const auto look_for_hang = [&] {
     if (!options.on_hang) return;
     if (const auto problem = (*session)->loop_problem(hang_after)) options.on_hang(*problem);
+    // These may block, so they have more time.
+    const auto calls = hanging_calls(options.timeout / 2);
+    if (!calls.empty()) options.on_hang(calls.front());
   };
   // Wait for the sync, so that pods arrive in the order of their file and not in a first list,
   // which is sorted by name.

@@ -35,7 +35,7 @@ class PlimsollCrash : public testing::Test {
                                 "profiles:\n"
                                 "- schedulerName: topo-aware-scheduler\n"
                                 "  plugins:\n"
-                                "    filter: {enabled: [{name: Crash}]}\n"
+                                "    multiPoint: {enabled: [{name: Crash}]}\n"
                                 "  pluginConfig:\n"
                                 "  - {name: Crash, args: {at: "
                              << at << ", how: " << how << "}}\n";
@@ -105,6 +105,16 @@ TEST_F(PlimsollCrash, ASimulationNamesACallThatDoesNotReturnAndEnds) {
   EXPECT_EQ(end.status.code, 1);
   EXPECT_THAT(end.err, HasSubstr("the scheduler loop hangs"));
   EXPECT_THAT(end.err, HasSubstr(R"(: plugin \"Crash\" in Filter of pod default/)")) << "as JSON";
+}
+
+// Nothing waits for these calls but the end.
+TEST_F(PlimsollCrash, ASimulationNamesACallOfABindingThatDoesNotReturnAndEnds) {
+  for (const std::string call : {"PreBind", "PostBind"}) {
+    const End end = simulate(call, "endless loop", {"--timeout", "2"});
+    EXPECT_EQ(end.status.code, 1);
+    EXPECT_THAT(end.err, HasSubstr("a plugin has not returned for "));
+    EXPECT_THAT(end.err, HasSubstr(R"(plugin \"Crash\" in )" + call + " of pod default/"));
+  }
 }
 
 TEST_F(PlimsollCrash, ASimulationNamesAConstructorThatDoesNotReturn) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "framework/runtime/plugin/running_call.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {
@@ -246,6 +247,31 @@ TEST_F(BindTest, ACodeBesidesACompletedTokenIsIgnored) {
     return host.error("too late");
   };
   EXPECT_TRUE(pre_bind(framework).ok());
+}
+
+// The loop does not wait for them, so somebody has to look.
+TEST_F(BindTest, CallsThatDoNotReturnAreFound) {
+  const auto hanging = [] {
+    std::vector<std::string> found;
+    LooseCall::each_that_hangs(std::chrono::seconds(0), [&](const RunningCall& call, auto) {
+      found.push_back(std::string(call.plugin().name) + " " + call.call() + " " +
+                      std::string(view(call.pod()->meta.name)));
+    });
+    return found;
+  };
+  Framework& framework = abc(ExtensionPoint::kPreBind);
+  b().pre_bind = [&](const Host&, plimsoll_cycle&, Token) {
+    EXPECT_THAT(hanging(), ElementsAre("B PreBind a"));
+    return PluginStatus();
+  };
+  EXPECT_TRUE(pre_bind(framework).ok());
+  Framework& binding = abc(ExtensionPoint::kBind);
+  a().bind = [&](const Host&, plimsoll_cycle&, sdk::Pod, std::string_view, Token) {
+    EXPECT_THAT(hanging(), ElementsAre("A Bind a"));
+    return PluginStatus();
+  };
+  EXPECT_TRUE(bind(binding).ok());
+  EXPECT_THAT(hanging(), ElementsAre());
 }
 
 TEST_F(BindTest, UnknownTokensDoNoHarm) {

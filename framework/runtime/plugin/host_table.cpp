@@ -200,7 +200,7 @@ void host_api_request(plimsoll_host_ctx* ctx, const plimsoll_api_request* reques
       {std::string(view(request->method)), std::string(view(request->path)),
        std::string(view(request->content_type)), std::string(view(request->body))},
       [plugin = ctx->running(), done, user](int status, std::string_view body) {
-        const RunningCall running(plugin, "the answer to api_request");
+        const LooseCall running(plugin, "the answer to api_request");
         done(user, status, str(body));
       });
 }

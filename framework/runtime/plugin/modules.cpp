@@ -107,7 +107,7 @@ const ModuleRecord& Modules::load_file(const fs::path& file) {
   }
   const RunningCall::Plugin loading{record.name.c_str(), record.version.c_str(),
                                     record.path.c_str()};
-  const RunningCall running(loading, "the loading of its file");
+  const LooseCall running(loading, "the loading of its file");
   auto create = opened.load();
   if (!create) return refuse(create.error().message);
   record.create = *create;

@@ -50,7 +50,7 @@ Result<std::unique_ptr<PluginInstance>> PluginInstance::create(const ModuleRecor
   plimsoll_plugin table{};
   table.size = sizeof table;
   forget_plugin_error();
-  const RunningCall running(instance->running(), "Create");
+  const LooseCall running(instance->running(), "Create");
   const int32_t code = module.create(&instance->host_, str(args_json), &table);
   if (code != PLIMSOLL_SUCCESS) {
     std::string text = take_plugin_error();

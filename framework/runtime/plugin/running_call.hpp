@@ -1,8 +1,11 @@
 #pragma once
 // What a plugin is doing on this thread, for whoever has to say why the process ended. The last
-// words of a process are said in a signal handler, so everything here is plain memory.
+// words of a process are said in a signal handler, so a RunningCall is plain memory.
 
 #include <plimsoll/plugin_abi.h>
+
+#include <chrono>
+#include <functional>
 
 namespace plimsoll {
 
@@ -39,6 +42,42 @@ class RunningCall {
   const char* call_;
   const plimsoll_pod* pod_;
   const RunningCall* outer_;
+};
+
+// When to say that something hangs: once when it is known, and then each time that it has lasted
+// twice as long.
+class HangReminder {
+ public:
+  // `busy`: how long it has been busy with one thing. It hangs after `after`.
+  [[nodiscard]] bool due(std::chrono::nanoseconds busy, std::chrono::nanoseconds after) {
+    if (busy < after) next_ = {};
+    if (busy < after || busy < next_) return false;
+    next_ = 2 * busy;
+    return true;
+  }
+
+ private:
+  std::chrono::nanoseconds next_{0};
+};
+
+// A call that the loop does not wait for: on a thread of the binders or of the API client, or where
+// plugins are made. If it does not return, nobody else notices.
+class LooseCall : public RunningCall {
+ public:
+  explicit LooseCall(const Plugin& plugin, const char* call, const plimsoll_pod* pod = nullptr);
+  ~LooseCall();
+  LooseCall(const LooseCall&) = delete;
+  LooseCall& operator=(const LooseCall&) = delete;
+
+  // Calls `say` of each that has not returned for `after`, as its HangReminder says. None of them
+  // ends meanwhile. Any thread.
+  static void each_that_hangs(
+      std::chrono::nanoseconds after,
+      const std::function<void(const RunningCall&, std::chrono::nanoseconds busy)>& say);
+
+ private:
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  HangReminder reminder_;
 };
 
 }  // namespace plimsoll

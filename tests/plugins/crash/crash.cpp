@@ -1,6 +1,5 @@
-// Takes the process with it. Args: {"at": "Create" or "Filter", "how": "invalid memory access",
-// "endless recursion", "abort", "exit" or
-// "endless loop"}.
+// Takes the process with it. Args: {"at": "Create", "Filter", "PreBind" or "PostBind", "how":
+// "invalid memory access", "endless recursion", "abort", "exit" or "endless loop"}.
 
 #include <plimsoll/plugin.hpp>
 
@@ -29,6 +28,13 @@ class Crash {
   Status filter_node(const plimsoll_cycle&, Pod, Node) const {
     if (has("Filter")) crash();
     return {};
+  }
+  Status pre_bind(plimsoll_cycle&, Pod, std::string_view, Token) const {
+    if (has("PreBind")) crash();
+    return {};
+  }
+  void post_bind(plimsoll_cycle&, Pod, std::string_view) const {
+    if (has("PostBind")) crash();
   }
 
  private:
