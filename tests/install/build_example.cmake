@@ -22,7 +22,7 @@ foreach(file ${installed})
 endforeach()
 
 set(documents ${OUT}/sdk/share/doc/plimsoll-dev)
-foreach(file sdk.md plugins.md examples/label-score-rust/src/lib.rs)
+foreach(file sdk.md plugins.md simulation.md examples/label-score-rust/src/lib.rs)
   if(NOT EXISTS ${documents}/${file})
     message(FATAL_ERROR "the SDK lacks ${file}")
   endif()
