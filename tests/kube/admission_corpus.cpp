@@ -46,6 +46,13 @@ constexpr Kind kKinds[] = {
     {"Pod", "v1", "pods", true,
      R"({"spec": {"containers": [{"name": "c", "image": "example.com/app:1"}]}})", R"({
   "/spec": [null, {},
+    {"runtimeClassName": "kata", "tolerations": [{"operator": "Exists"}], "containers": [{"name": "c", "image": "x"}]},
+    {"runtimeClassName": "kata", "tolerations": [{"key": "vm", "operator": "Equal", "value": "a", "effect": "NoSchedule"},
+      {"key": "vm", "operator": "Exists"}, {"key": "other", "value": "b"}], "containers": [{"name": "c", "image": "x"}]},
+    {"runtimeClassName": "kata", "overhead": {"cpu": "0.25"}, "nodeSelector": {"vm": "yes"}, "containers": [{"name": "c", "image": "x"}]},
+    {"priorityClassName": "high", "priority": 1000, "preemptionPolicy": "Never", "containers": [{"name": "c", "image": "x"}]},
+    {"priorityClassName": "high", "priority": 5, "containers": [{"name": "c", "image": "x"}]},
+    {"priorityClassName": "high", "preemptionPolicy": "PreemptLowerPriority", "containers": [{"name": "c", "image": "x"}]},
     {"containers":[{"name":"c0","image":"x","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]},
     {"resources":{},"containers":[{"name":"c0","image":"x","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]},
     {"resources":{"requests":{"cpu":"2","memory":"2Gi"}},"containers":[{"name":"c0","image":"x","resources":{"limits":{"cpu":"1","memory":"1Gi"}}},{"name":"c1","image":"x","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]},
@@ -63,7 +70,7 @@ constexpr Kind kKinds[] = {
   "/spec/priority": [0, 7, 1000, -3, 3000000000],
   "/spec/priorityClassName": ["high", "none-such", "system-node-critical"],
   "/spec/preemptionPolicy": ["Never", "PreemptLowerPriority"],
-  "/spec/runtimeClassName": ["kata", "plain", "none-such"],
+  "/spec/runtimeClassName": ["kata", "plain", "none-such", ""],
   "/spec/overhead": [{"cpu": "1"}, {"cpu": "250m"}],
   "/spec/schedulerName": ["other"],
   "/spec/restartPolicy": ["Never", "OnFailure", "Odd"],
@@ -254,7 +261,9 @@ constexpr Kind kKinds[] = {
     {"LimitRange", "v1", "limitranges", true,
      R"({"spec": {"limits": [{"type": "Container", "default": {"cpu": "400m"}, "defaultRequest": {"cpu": "300m"}}]}})",
      R"({
-  "/spec/limits": [null, [], [{"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "8Mi"}}], [{"type": "Odd"}], [{}],
+  "/spec/limits": [null, [], [{"type": "example.com/t", "max": {"cpu": "1"}}],
+    [{"type": "Container", "max": {"cpu": "4"}, "min": {"cpu": "1"}, "maxLimitRequestRatio": {"cpu": "5"}}],
+    [{"type": "Container", "default": {"example.com/gpu": "2"}, "defaultRequest": {"example.com/gpu": "1"}}], [{"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "8Mi"}}], [{"type": "Odd"}], [{}],
     [{"type": "Pod", "max": {"cpu": "2"}, "maxLimitRequestRatio": {"cpu": "2"}}], [{"type": "Pod", "default": {"cpu": "2"}}],
     [{"type": "PersistentVolumeClaim", "min": {"storage": "1Gi"}}], [{"type": "PersistentVolumeClaim"}],
     [{"type": "Container", "max": {"cpu": "1"}, "min": {"cpu": "2"}}], [{"type": "Container", "max": {"cpu": "1"}, "default": {"cpu": "2"}}],
@@ -265,6 +274,7 @@ constexpr Kind kKinds[] = {
     {"ResourceQuota", "v1", "resourcequotas", true, R"({"spec": {"hard": {"pods": "3"}}})", R"({
   "/spec/hard": [null, {}, {"requests.cpu": "2", "limits.memory": "4Gi"}, {"pods": "-1"}, {"pods": "1.5"}, {"gpu": "1"},
     {"requests.example.com/gpu": "1"}, {"persistentvolumeclaims": "1", "requests.storage": "1Gi"}],
+  "/spec": [{"hard": {"requests.cpu": "1"}, "scopes": ["BestEffort"]}, {"hard": {"pods": "1"}, "scopes": ["BestEffort", "Terminating"]}],
   "/spec/scopes": [["BestEffort"], ["Odd"], ["Terminating", "NotTerminating"]],
   "/status": [{"hard": {"pods": "3"}}]
 })"},
@@ -325,7 +335,7 @@ std::vector<CorpusObject> corpus_scene() {
     object["metadata"]["name"] = name;
     scene.push_back({collection_of(kind, ns), kind.kind, std::move(object)});
   };
-  for (const char* ns : {"plain", "limited", "full"}) add("Namespace", ns, "{}");
+  for (const char* ns : {"plain", "limited", "roomy", "full", "going"}) add("Namespace", ns, "{}");
   add("Node", "node",
       R"({"metadata": {"labels": {"topology.kubernetes.io/zone": "z", "topology.kubernetes.io/region": "r", "a": "b"}}})");
   add("PriorityClass", "high", R"({"value": 1000, "preemptionPolicy": "Never"})");
@@ -338,13 +348,14 @@ std::vector<CorpusObject> corpus_scene() {
   add("StorageClass", "fast", R"({"provisioner": "p.example.com",
       "metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}})");
   add("LimitRange", "a", R"({"spec": {"limits": [
-      {"type": "Container", "default": {"cpu": "400m"}, "defaultRequest": {"cpu": "300m", "memory": "60Mi"}, "max": {"cpu": "1"},
+      {"type": "Container", "default": {"cpu": "400m"}, "defaultRequest": {"cpu": "300m"}, "max": {"cpu": "1"},
        "maxLimitRequestRatio": {"cpu": "4"}},
       {"type": "Pod", "max": {"cpu": "1500m"}}, {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]}})",
       "limited");
   add("LimitRange", "b",
-      R"({"spec": {"limits": [{"type": "Container", "default": {"memory": "1Gi"}, "min": {"memory": "8Mi"}}]}})",
-      "limited");
+      R"({"spec": {"limits": [{"type": "Container", "default": {"memory": "1Gi"},
+      "defaultRequest": {"memory": "60Mi"}, "min": {"memory": "8Mi"}}]}})",
+      "roomy");
   add("ResourceQuota", "q",
       R"({"spec": {"hard": {"requests.cpu": "2", "limits.memory": "2Gi", "requests.storage": "1Gi"}}})",
       "full");
@@ -377,6 +388,9 @@ std::vector<CorpusObject> random_corpus(std::uint64_t seed, int each) {
         push(kind, "plain", std::move(object));
       }
     }
+    for (const char* ns : {"going", "absent"}) {
+      if (kind.namespaced) push(kind, ns, base_of(kind, name()));
+    }
     for (int i = 0; i < each; ++i) {
       json object = base_of(kind, name());
       for (std::uint64_t change = random() % 4; change > 0; --change) {
@@ -387,8 +401,8 @@ std::vector<CorpusObject> random_corpus(std::uint64_t seed, int each) {
       }
       const bool scoped = std::string_view(kind.kind) == "Pod" ||
                           std::string_view(kind.kind) == "PersistentVolumeClaim";
-      const char* const places[] = {"plain", "limited", "full"};
-      push(kind, scoped ? places[random() % 3] : "plain", std::move(object));
+      const char* const places[] = {"plain", "limited", "roomy", "full"};
+      push(kind, scoped ? places[random() % 4] : "plain", std::move(object));
     }
   }
   return corpus;

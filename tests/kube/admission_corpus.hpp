@@ -16,11 +16,12 @@ struct CorpusObject {
 };
 
 // What the server has before the corpus comes: classes and a default of each, a node, namespaces
-// "limited" and "full" with their LimitRange and ResourceQuota.
+// "limited" and "roomy" with a LimitRange, "full" with a ResourceQuota, and "going".
 [[nodiscard]] std::vector<CorpusObject> corpus_scene();
 
 // `each` objects of each kind, with up to three fields changed at random, and each value of each
-// field alone. Namespaced ones are in "plain".
+// field alone. Namespaced ones are in "plain", pods and claims also in others; one of each is in
+// "going", and one in "absent".
 [[nodiscard]] std::vector<CorpusObject> random_corpus(std::uint64_t seed, int each);
 
 // Every object of examples/clusters.

@@ -73,6 +73,22 @@ TEST_F(ApiServerTest, NewObjectsGetTheirDefaults) {
             (json{{"kubernetes.io/metadata.name", "team"}}));
 }
 
+TEST_F(ApiServerTest, NothingNewComesIntoANamespaceThatIsNotThereOrGoes) {
+  const std::string pods = "/api/v1/namespaces/team/pods";
+  EXPECT_EQ(client.post(pods, pod("a")).json()["message"], "namespaces \"team\" not found");
+  ASSERT_EQ(client.post("/api/v1/namespaces", {{"metadata", {{"name", "team"}}}}).code, 201);
+  EXPECT_EQ(client.post(pods, pod("a")).code, 201);
+  ASSERT_EQ(
+      client.merge_patch("/api/v1/namespaces/team/status", {{"status", {{"phase", "Terminating"}}}})
+          .code,
+      200);
+  const json refused = client.post(pods, pod("b")).json();
+  EXPECT_EQ(refused["code"], 403);
+  EXPECT_EQ(refused["message"],
+            "pods \"b\" is forbidden: unable to create new content in namespace team because it is "
+            "being terminated");
+}
+
 TEST_F(ApiServerTest, RefusesBadRequestsWithAStatus) {
   ASSERT_EQ(client.post(kPodsPath, pod("a")).code, 201);
   EXPECT_EQ(client.post(kPodsPath, pod("a")).json()["reason"], "AlreadyExists");

@@ -167,6 +167,27 @@ TEST(ClusterLoader, SetsTheDefaultsOfOtherKinds) {
             (json{{"requests", {{"cpu", "0"}, {"memory", "0"}}}, {"limits", {{"memory", "0"}}}}));
 }
 
+TEST(ClusterLoader, LeavesOutWhatAnApiServerWouldNotTake) {
+  ObjectStore store;
+  const auto report = load_cluster(store, {R"({"apiVersion":"v1","kind":"List","items":[
+    {"apiVersion":"v1","kind":"Namespace","metadata":{"name":"going"},"status":{"phase":"Terminating"}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"new","namespace":"going"},"spec":{}},
+    {"apiVersion":"v1","kind":"Pod","metadata":{"name":"old","namespace":"going","uid":"u"},
+     "spec":{"priority":0}},
+    {"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"a"},
+     "value":1,"globalDefault":true},
+    {"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"b"},
+     "value":2,"globalDefault":true},
+    {"apiVersion":"v1","kind":"LimitRange","metadata":{"name":"l"},"spec":{"limits":[
+     {"type":"Container","max":{"cpu":"1"},"defaultRequest":{"cpu":"2"}}]}}]})"});
+  ASSERT_TRUE(report);
+  EXPECT_THAT(report->notes,
+              testing::UnorderedElementsAre(HasSubstr("namespace going because it is being"),
+                                            HasSubstr("PriorityClass a is already marked"),
+                                            HasSubstr("defaultRequest[cpu]")));
+  EXPECT_TRUE(store.get(kPods, {"going", "old"}));
+}
+
 TEST(ClusterLoader, TypedListsAndSingleObjects) {
   ObjectStore store;
   const auto report =

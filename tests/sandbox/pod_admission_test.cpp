@@ -38,7 +38,7 @@ class PodAdmissionTest : public testing::Test {
   // The spec that the pod gets, or why it is refused.
   json admitted(const json& spec) {
     json pod = {{"metadata", {{"name", "p"}, {"namespace", "default"}}}, {"spec", spec}};
-    const auto done = admission_.admit(pod, missing_);
+    const auto done = admission_.admit(pod, &missing_);
     return done ? pod["spec"] : json(done.error().message);
   }
   // Of the only container of a pod.
@@ -84,7 +84,7 @@ TEST_F(PodAdmissionTest, ARuntimeClassGivesOverheadAndWhereItRuns) {
   json spec = admitted({{"runtimeClassName", "kata"}, {"nodeSelector", {{"zone", "a"}}}});
   EXPECT_EQ(spec["overhead"], json({{"cpu", "600m"}}));
   EXPECT_EQ(spec["nodeSelector"], json({{"vm", "yes"}, {"zone", "a"}}));
-  EXPECT_EQ(spec["tolerations"][0], toleration);
+  EXPECT_EQ(spec["tolerations"][2], toleration);
   EXPECT_EQ(spec["tolerations"].size(), 3U) << "and those of every pod";
   EXPECT_EQ(admitted(spec)["tolerations"].size(), 3U) << "they are there already";
   EXPECT_EQ(admitted({{"runtimeClassName", "kata"}, {"overhead", {{"cpu", "1"}}}})["overhead"],
@@ -99,6 +99,45 @@ TEST_F(PodAdmissionTest, AClassThatIsNotThereIsNamedOnceAndAddsNothing) {
   EXPECT_EQ(admitted(spec)["priority"], 0);
   EXPECT_FALSE(admitted(spec).contains("overhead"));
   EXPECT_THAT(missing_, ElementsAre("PriorityClass \"high\"", "RuntimeClass \"nvidia\""));
+}
+
+TEST_F(PodAdmissionTest, OverTheApiClassesMustBeThereAndSayWhatThePodSays) {
+  add(kPriorityClasses, "high", {{"value", 1000}, {"preemptionPolicy", "Never"}});
+  add(kRuntimeClasses, "kata", {{"handler", "h"}, {"overhead", {{"podFixed", {{"cpu", "600m"}}}}}});
+  const auto answer = [&](const json& spec) {
+    json pod = {{"metadata", {{"name", "p"}, {"namespace", "default"}}}, {"spec", spec}};
+    const auto done = admission_.admit(pod);
+    return done ? "taken" : done.error().message.substr(std::string("pods \"p\" is ").size());
+  };
+  EXPECT_EQ(answer({{"priorityClassName", "low"}}),
+            "forbidden: no PriorityClass with name low was found");
+  EXPECT_EQ(answer({{"runtimeClassName", "none"}}),
+            "forbidden: pod rejected: RuntimeClass \"none\" not found");
+  EXPECT_THAT(answer({{"priority", 7}}), HasSubstr("the integer value of priority (7)"));
+  EXPECT_THAT(answer({{"priorityClassName", "high"}, {"preemptionPolicy", "PreemptLowerPriority"}}),
+              HasSubstr("the string value of PreemptionPolicy (PreemptLowerPriority)"));
+  EXPECT_THAT(answer({{"overhead", {{"cpu", "1"}}}}), HasSubstr("Pod Overhead set without"));
+  EXPECT_THAT(answer({{"runtimeClassName", "kata"}, {"overhead", {{"cpu", "1"}}}}),
+              HasSubstr("Pod's Overhead doesn't match"));
+  EXPECT_EQ(answer({{"priorityClassName", "high"},
+                    {"priority", 1000},
+                    {"runtimeClassName", "kata"},
+                    {"overhead", {{"cpu", "0.6"}}}}),
+            "taken");
+}
+
+TEST_F(PodAdmissionTest, OfTwoTolerationsTheWiderOneStays) {
+  const json vm = {{"key", "vm"}, {"operator", "Exists"}};
+  add(kRuntimeClasses, "kata",
+      {{"handler", "h"}, {"scheduling", {{"tolerations", json::array({vm})}}}});
+  const json narrow = {
+      {"key", "vm"}, {"operator", "Equal"}, {"value", "a"}, {"effect", "NoSchedule"}};
+  json spec = admitted({{"runtimeClassName", "kata"}, {"tolerations", json::array({narrow})}});
+  EXPECT_EQ(spec["tolerations"].size(), 3U);
+  EXPECT_EQ(spec["tolerations"].back(), vm);
+  const json all = {{"operator", "Exists"}};
+  spec = admitted({{"runtimeClassName", "kata"}, {"tolerations", json::array({all})}});
+  EXPECT_EQ(spec["tolerations"], json::array({all}));
 }
 
 TEST_F(PodAdmissionTest, WhatCannotBeReadAddsNothing) {
@@ -203,7 +242,7 @@ TEST_F(PodAdmissionTest, AQuotaThatIsFullRefuses) {
     json pod = {
         {"metadata", {{"name", name}, {"namespace", "default"}}},
         {"spec", {{"containers", json::array({{{"name", "c"}, {"resources", resources}}})}}}};
-    if (auto done = admission_.admit(pod, missing_); !done) return done.error().message;
+    if (auto done = admission_.admit(pod, &missing_); !done) return done.error().message;
     EXPECT_TRUE(store_.create(kPods, std::move(pod)));
     return "";
   };
@@ -276,7 +315,7 @@ TEST_F(PodAdmissionTest, APodHasTheZoneOfItsNode) {
   ASSERT_TRUE(store_.create(kNodes, node));
   json pod = {{"metadata", {{"name", "p"}, {"namespace", "default"}}},
               {"spec", {{"nodeName", "n"}}}};
-  ASSERT_TRUE(admission_.admit(pod, missing_));
+  ASSERT_TRUE(admission_.admit(pod, &missing_));
   EXPECT_EQ(pod["metadata"]["labels"], json({{"topology.kubernetes.io/zone", "z"}}));
 }
 

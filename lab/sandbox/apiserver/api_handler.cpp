@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 
 #include "framework/base/json_field.hpp"
@@ -174,16 +173,20 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
           "the namespace of the provided object does not match the namespace sent "
           "on the request");
     }
+  }
+  const auto fields = check_fields(endpoint.kind, object, Missing::kRefused);
+  if (!fields && fields.error().code == 400) return ApiFailure(fields.error());
+  if (endpoint.kind.namespaced) {
     metadata["namespace"] = route.ns;
+    const auto there =
+        check_namespace(store_, endpoint.kind.resource, text_at(metadata, "name"), route.ns);
+    if (!there) return ApiFailure(there.error());
   }
-  if (auto fields = check_fields(endpoint.kind, object, Missing::kRefused); !fields) {
-    return ApiFailure(fields.error());
-  }
+  if (!fields) return ApiFailure(fields.error());
   if (!text_at(metadata, "resourceVersion").empty()) {
     return bad_request("resourceVersion should not be set on objects to be created");
   }
   for (const char* field : {"uid", "deletionTimestamp", "generation"}) metadata.erase(field);
-  if (endpoint.kind.namespaced) ensure_namespace(store_, route.ns);
   // Status is what controllers write; nodes write their own.
   if (endpoint.kind.has_status && endpoint.kind.resource != kNodes) object.erase("status");
   if (auto admitted = admit_object(store_, endpoint.kind.resource, object); !admitted) {
@@ -191,10 +194,7 @@ ApiResult<ApiResponse> ApiHandler::create(const Endpoint& endpoint, const Route&
   }
   object["apiVersion"] = endpoint.api_version;
   if (endpoint.kind.resource == kPods) {
-    std::set<std::string> missing;  // such classes are no fault here
-    if (auto admitted = admission_.admit(object, missing); !admitted) {
-      return ApiFailure(admitted.error());
-    }
+    if (auto admitted = admission_.admit(object); !admitted) return ApiFailure(admitted.error());
   }
   return answer(endpoint, store_.create(endpoint.kind.resource, std::move(object)), 201);
 }
@@ -226,7 +226,7 @@ namespace {
 ApiResult<void> confine(const Endpoint& endpoint, bool status, const json& before, json& after) {
   if (auto shape = check_shape(after); !shape) return shape;
   if (!after["metadata"].is_object()) return bad_request("metadata is not a JSON object");
-  for (const char* map : {"labels", "annotations"}) set_nulls(after["metadata"], map, "");
+  settle_texts(after["metadata"]);
   const auto restore = [](json& target, const json& source, const char* key) {
     if (source.contains(key))
       target[key] = source[key];

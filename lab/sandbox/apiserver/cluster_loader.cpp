@@ -183,9 +183,14 @@ Result<LoadReport> load_cluster(ObjectStore& store,
     // What has a UID was taken by a cluster.
     auto admitted = text_at(metadata, "uid").empty() ? check_fields(kind, object, Missing::kTaken)
                                                      : ApiResult<void>();
+    const std::string ns = text_at(metadata, "namespace");
+    if (admitted && text_at(metadata, "uid").empty() && kind.namespaced &&
+        store.get(kNamespaces, {"", ns})) {
+      admitted = check_namespace(store, kind.resource, text_at(metadata, "name"), ns);
+    }
     if (admitted) admitted = admit_object(store, kind.resource, object);
     if (admitted && kind.resource == kPods && !is_exported(object)) {
-      admitted = admission.admit(object, missing);
+      admitted = admission.admit(object, &missing);
     }
     if (!admitted) {
       report.notes.push_back(input.where + " is left out: " + admitted.error().message);

@@ -3,6 +3,7 @@
 // their types (400) and their values (422, pkg/apis/*/validation). Pure; any thread.
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string_view>
 
 #include "lab/sandbox/apiserver/api_status.hpp"
@@ -18,7 +19,14 @@ enum class Missing { kRefused, kTaken };
 [[nodiscard]] ApiResult<void> check_fields(const KindInfo& kind, const nlohmann::json& object,
                                            Missing missing);
 
-// IsDNS1123Subdomain.
+// The priority of a class that every cluster has; nothing for another name.
+[[nodiscard]] std::optional<int> system_priority(std::string_view name);
+
+// IsDNS1123Subdomain, and what it asks for.
+inline constexpr const char* kSubdomainRule =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', "
+    "and must start and end with an alphanumeric character";
 [[nodiscard]] bool is_subdomain_name(std::string_view name);
 
 }  // namespace plimsoll::sandbox

@@ -138,6 +138,9 @@ void set_limit_range_defaults(json& range) {
   const auto limits = spec->find("limits");
   if (limits == spec->end() || !limits->is_array()) return;
   for (json& limit : *limits) {
+    if (!limit.is_object()) continue;
+    for (const char* list : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"})
+      settle_amounts(limit, list);
     if (text_at(limit, "type") != "Container") continue;
     add_missing(limit, "default", json(object_in(limit, "max")));
     add_missing(limit, "defaultRequest", json(object_in(limit, "default")));

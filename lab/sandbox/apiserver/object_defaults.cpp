@@ -1,13 +1,12 @@
 #include "lab/sandbox/apiserver/object_defaults.hpp"
 
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "framework/api/quantity.hpp"
 #include "framework/base/json_field.hpp"
 #include "lab/sandbox/apiserver/limit_ranges.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/apiserver/object_shape.hpp"
+#include "lab/sandbox/apiserver/pod_admission.hpp"
 #include "lab/sandbox/apiserver/resource_quotas.hpp"
 
 namespace plimsoll::sandbox {
@@ -38,6 +37,7 @@ const Default kDefaults[] = {
     {kCsiDrivers, "/spec/seLinuxMount", "false"},
     {kCsiDrivers, "/spec/fsGroupPolicy", R"("ReadWriteOnceWithFSType")"},
     {kCsiDrivers, "/spec/volumeLifecycleModes", R"(["Persistent"])"},
+    {kPriorityClasses, "/value", "0"},
     {kPriorityClasses, "/preemptionPolicy", R"("PreemptLowerPriority")"},
     {kReplicationControllers, "/spec/replicas", "1"},
     {kReplicaSets, "/spec/replicas", "1"},
@@ -60,11 +60,31 @@ void set_missing(json& object, const Default& missing) {
 void set_node_defaults(json& node) {
   const auto status = node.find("status");
   if (status == node.end() || !status->is_object()) return;
-  const auto capacity = status->find("capacity");
-  if (capacity != status->end() && capacity->is_object()) {
-    set_default(*status, "allocatable", json(*capacity));
-  }
+  const json capacity = object_in(*status, "capacity");
+  if (!capacity.empty()) set_default(*status, "allocatable", capacity);
   for (const char* amounts : {"capacity", "allocatable"}) settle_amounts(*status, amounts);
+}
+
+// SetDefaults_ReplicationController: the labels of the template.
+void set_selector(json& controller) {
+  const json labels = object_in(
+      object_in(object_in(object_in(controller, "spec"), "template"), "metadata"), "labels");
+  if (labels.empty()) return;
+  if (object_in(controller["spec"], "selector").empty()) controller["spec"]["selector"] = labels;
+  if (object_in(controller["metadata"], "labels").empty())
+    controller["metadata"]["labels"] = labels;
+}
+
+// The admission plugin Priority: a second class that is the default is refused if it is new.
+ApiResult<void> check_default_class(const ObjectStore& store, const json& priority_class) {
+  const json& metadata = priority_class.at("metadata");
+  if (priority_class.value("globalDefault", json()) != true || !text_at(metadata, "uid").empty())
+    return {};
+  const json known = default_priority_class(store);
+  if (known.is_null()) return {};
+  return forbidden(kPriorityClasses.qualified(), text_at(metadata, "name"),
+                   "PriorityClass " + text_at(known.at("metadata"), "name") +
+                       " is already marked as default. Only one default can exist");
 }
 
 bool is_default_class(const json& metadata) {
@@ -110,35 +130,23 @@ void set_claim_defaults(const ObjectStore& store, json& claim) {
 
 }  // namespace
 
-void settle_amounts(json& owner, const char* map) {
-  set_nulls(owner, map, "0");
-  const auto found = owner.find(map);
-  if (found == owner.end() || !found->is_object()) return;
-  for (auto& each : *found) {
-    const auto amount =
-        Quantity::parse_json(each.dump(-1, ' ', false, json::error_handler_t::replace));
-    if (!amount || amount->value() > std::numeric_limits<std::int64_t>::max() / 1000) continue;
-    const Quantity rounded = Quantity::milli(amount->milli_value());
-    if (rounded.cmp(*amount) != 0) each = rounded.text();
-  }
-}
-
-void set_nulls(json& owner, const char* map, const char* value) {
-  const auto found = owner.find(map);
-  if (found == owner.end() || !found->is_object()) return;
-  for (auto& each : *found) {
-    if (each.is_null()) each = value;
-  }
-}
-
 ApiResult<void> admit_object(ObjectStore& store, const ResourceName& resource, json& object) {
   json& metadata = object["metadata"];
-  for (const char* map : {"labels", "annotations"}) set_nulls(metadata, map, "");
+  const bool custom =
+      resource.group.find('.') != std::string::npos && !resource.group.ends_with(".k8s.io");
+  settle_texts(custom ? metadata : object);
   for (const Default& each : kDefaults) {
     if (each.resource == resource) set_missing(object, each);
   }
   if (resource == kNodes) set_node_defaults(object);
   if (resource == kLimitRanges) set_limit_range_defaults(object);
+  if (resource == kReplicationControllers) set_selector(object);
+  if (resource == kRuntimeClasses && object.contains("overhead")) {
+    settle_amounts(object["overhead"], "podFixed");
+  }
+  if (resource == kPriorityClasses) {
+    if (auto alone = check_default_class(store, object); !alone) return alone;
+  }
   if (resource == kPersistentVolumeClaims) {
     set_claim_defaults(store, object);
     if (!text_at(metadata, "uid").empty()) return {};
@@ -150,6 +158,19 @@ ApiResult<void> admit_object(ObjectStore& store, const ResourceName& resource, j
   if (!labels.is_object()) labels = json::object();
   labels["kubernetes.io/metadata.name"] = text_at(metadata, "name");
   return {};
+}
+
+ApiResult<void> check_namespace(ObjectStore& store, const ResourceName& resource,
+                                const std::string& name, const std::string& ns) {
+  for (const char* own : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
+    if (ns == own) ensure_namespace(store, ns);
+  }
+  const auto found = store.get(kNamespaces, {"", ns});
+  if (!found) return not_found("namespaces", ns);
+  if (text_at(object_in((*found)->parse(), "status"), "phase") != "Terminating") return {};
+  return forbidden(
+      resource.qualified(), name,
+      "unable to create new content in namespace " + ns + " because it is being terminated");
 }
 
 void ensure_namespace(ObjectStore& store, const std::string& name) {

@@ -177,11 +177,8 @@ ApiResult<ObjectPtr> ObjectStore::create(const ResourceName& resource, json obje
                    "metadata.name: Required value: name or generateName is required");
   }
   if (!is_subdomain_name(name)) {
-    return invalid(
-        info->qualified_kind(), name,
-        "metadata.name: Invalid value: \"" + name +
-            "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
-            "characters, '-' or '.', and must start and end with an alphanumeric character");
+    return invalid(info->qualified_kind(), name,
+                   "metadata.name: Invalid value: \"" + name + "\": " + kSubdomainRule);
   }
   auto rendered = render(resource, object);
   const std::lock_guard lock(state_->mutex);

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
-#include "framework/api/requests.hpp"
+#include "framework/api/quantity.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/apiserver/field_rules.hpp"
 #include "lab/sandbox/apiserver/limit_ranges.hpp"
 #include "lab/sandbox/apiserver/object_shape.hpp"
+#include "lab/sandbox/apiserver/pod_amounts.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/apiserver/resource_quotas.hpp"
 
@@ -15,36 +17,54 @@ namespace {
 
 using nlohmann::json;
 
-// Every cluster has these two (pkg/apis/scheduling/v1/helpers.go).
-struct SystemClass {
-  const char* name;
-  int value;
-};
-constexpr SystemClass kSystemClasses[] = {{"system-node-critical", 2'000'001'000},
-                                          {"system-cluster-critical", 2'000'000'000}};
-
 bool has(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && !found->is_null();
 }
 
-bool has_value(const json& priority_class) {
-  const auto value = priority_class.find("value");
-  return value != priority_class.end() && value->is_number_integer();
+// The priority that a class, or none, gives.
+json priority_of(const json& priority_class) {
+  const auto found =
+      priority_class.is_object() ? priority_class.find("value") : priority_class.end();
+  return found != priority_class.end() && found->is_number_integer() ? *found : json(0);
 }
 
-void add_tolerations(json& spec, const json& added) {
-  json& all = spec["tolerations"];
-  if (!all.is_array()) all = json::array();
-  for (const json& each : added) {
-    if (std::find(all.begin(), all.end(), each) == all.end()) all.push_back(each);
+bool same_amounts(const json& a, const json& b) {
+  return a.size() == b.size() && std::ranges::all_of(a.items(), [&](const auto& each) {
+           const auto x = Quantity::parse_json(each.value().dump());
+           const auto y = Quantity::parse_json(b.value(each.key(), json()).dump());
+           return x && y && x->cmp(*y) == 0;
+         });
+}
+
+// isSuperset: whether what `a` tolerates includes what `b` does.
+bool includes(const json& a, const json& b) {
+  if (a == b) return true;
+  const auto same = [&](const char* key) { return text_at(a, key) == text_at(b, key); };
+  const std::string op = text_at(a, "operator");
+  if (!same("key") && (op != "Exists" || !text_at(a, "key").empty())) return false;
+  if (!same("effect") && !text_at(a, "effect").empty()) return false;
+  if (text_at(a, "effect") == "NoExecute" && has(a, "tolerationSeconds") &&
+      (!has(b, "tolerationSeconds") || b["tolerationSeconds"] > a["tolerationSeconds"])) {
+    return false;
   }
+  return op == "Exists" || (text_at(b, "operator") == "Equal" && same("value"));
 }
 
-Result<PodResources> resources_of(const json& pod, SymbolTable& symbols) {
-  json read = pod;
-  set_default(read["metadata"], "name", "generated");
-  return decode_pod_resources(read.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+// MergeTolerations: of two of which one includes the other, that one stays.
+void add_tolerations(json& spec, const json& added) {
+  json all = spec["tolerations"].is_array() ? spec["tolerations"] : json::array();
+  all.insert(all.end(), added.begin(), added.end());
+  json merged = json::array();
+  for (auto each = all.begin(); each != all.end(); ++each) {
+    const bool covered = std::any_of(merged.begin(), merged.end(),
+                                     [&](const json& a) { return includes(a, *each); }) ||
+                         std::any_of(each + 1, all.end(), [&](const json& a) {
+                           return a != *each && includes(a, *each);
+                         });
+    if (!covered) merged.push_back(*each);
+  }
+  spec["tolerations"] = std::move(merged);
 }
 
 }  // namespace
@@ -60,16 +80,17 @@ void add_topology_labels(const ObjectStore& store, const std::string& node, json
   }
 }
 
-ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
+ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>* missing) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();
   default_requests(spec);
   add_limit_range_defaults(store_, pod);
   {
     const std::lock_guard lock(mutex_);
-    set_priority(spec, missing);
-    if (auto runs = set_runtime(pod, missing); !runs) return runs;
+    if (auto done = set_priority(pod, missing); !done) return done;
   }
+  default_tolerations(spec);
+  if (auto done = set_runtime(pod, missing); !done) return done;
   add_topology_labels(store_, text_at(spec, "nodeName"), pod["metadata"]);
   set_pod_defaults(pod);
   SymbolTable symbols;
@@ -79,55 +100,92 @@ ApiResult<void> PodAdmission::admit(json& pod, std::set<std::string>& missing) {
   return charge_pod(store_, pod, *resources);
 }
 
-json PodAdmission::class_of(const ResourceName& kind, const char* kind_name,
-                            const std::string& name, std::set<std::string>& missing) const {
-  if (const auto found = store_.get(kind, {"", name})) return (*found)->parse();
-  missing.insert(std::string(kind_name) + " \"" + name + "\"");
+// Of several, the one with the lowest value (getDefaultPriorityClass).
+json default_priority_class(const ObjectStore& store) {
+  json lowest;
+  const auto listed = store.list(kPriorityClasses);
+  if (!listed) return lowest;
+  for (const ObjectPtr& each : listed->objects) {
+    json read = each->parse();
+    if (read.value("globalDefault", json()) != true) continue;
+    if (lowest.is_null() || priority_of(read) < priority_of(lowest)) lowest = std::move(read);
+  }
+  return lowest;
+}
+
+ApiResult<void> PodAdmission::set_priority(json& pod, std::set<std::string>* missing) {
+  json& spec = pod["spec"];
+  const auto refuse = [&](const std::string& why) {
+    return forbidden("pods", text_at(pod["metadata"], "name"), why);
+  };
+  const std::string name = text_at(spec, "priorityClassName");
+  json found;
+  if (name.empty()) {
+    if (const auto newest = store_.last_change(kPriorityClasses); newest != default_as_of_) {
+      default_class_ = default_priority_class(store_);
+      default_as_of_ = newest;
+    }
+    found = default_class_;
+    if (found.is_null()) found = {{"preemptionPolicy", "PreemptLowerPriority"}};
+  } else if (const auto value = system_priority(name)) {
+    found = {{"value", *value}, {"preemptionPolicy", "PreemptLowerPriority"}};
+  } else if (const auto stored = store_.get(kPriorityClasses, {"", name})) {
+    found = (*stored)->parse();
+  } else if (missing == nullptr) {
+    return refuse("no PriorityClass with name " + name + " was found");
+  } else {
+    missing->insert("PriorityClass \"" + name + "\"");
+  }
+  const bool given = has(spec, "priority");
+  if (given && missing != nullptr) return {};
+  if (name.empty() && !default_class_.is_null()) {
+    spec["priorityClassName"] = text_at(default_class_["metadata"], "name");
+  }
+  const json value = priority_of(found);
+  if (given && spec["priority"] != value) {
+    return refuse("the integer value of priority (" + spec["priority"].dump() +
+                  ") must not be provided in pod spec; priority admission controller computed " +
+                  value.dump() + " from the given PriorityClass name");
+  }
+  spec["priority"] = value;
+  const std::string policy = text_at(found, "preemptionPolicy");
+  const std::string own = text_at(spec, "preemptionPolicy");
+  if (missing == nullptr && !policy.empty() && has(spec, "preemptionPolicy") && policy != own) {
+    return refuse("the string value of PreemptionPolicy (" + own +
+                  ") must not be provided in pod spec; priority admission controller computed " +
+                  policy + " from the given PriorityClass name");
+  }
+  if (!policy.empty()) set_default(spec, "preemptionPolicy", policy);
   return {};
 }
 
-// Of several, the one with the lowest value (getDefaultPriorityClass).
-json PodAdmission::default_priority_class() {
-  const std::uint64_t newest = store_.last_change(kPriorityClasses);
-  if (newest == default_as_of_) return default_class_;
-  default_as_of_ = newest;
-  default_class_ = nullptr;
-  const auto listed = store_.list(kPriorityClasses);
-  if (!listed) return default_class_;
-  for (const ObjectPtr& each : listed->objects) {
-    json read = each->parse();
-    const auto marked = read.find("globalDefault");
-    if (marked == read.end() || *marked != true || !has_value(read)) continue;
-    if (default_class_.is_null() || read["value"] < default_class_["value"]) {
-      default_class_ = std::move(read);
-    }
-  }
-  return default_class_;
-}
-
-void PodAdmission::set_priority(json& spec, std::set<std::string>& missing) {
-  if (has(spec, "priority")) return;
-  const std::string name = text_at(spec, "priorityClassName");
-  for (const SystemClass& each : kSystemClasses) {
-    if (name == each.name) spec["priority"] = each.value;
-  }
-  if (has(spec, "priority")) return;
-  const json found = name.empty() ? default_priority_class()
-                                  : class_of(kPriorityClasses, "PriorityClass", name, missing);
-  if (!found.is_object() || !has_value(found)) return;
-  spec["priority"] = found["value"];
-  if (name.empty()) spec["priorityClassName"] = text_at(found["metadata"], "name");
-  const std::string policy = text_at(found, "preemptionPolicy");
-  if (!policy.empty()) set_default(spec, "preemptionPolicy", policy);
-}
-
-ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>& missing) const {
+ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>* missing) const {
   json& spec = pod["spec"];
   const std::string name = text_at(spec, "runtimeClassName");
-  if (name.empty()) return {};
-  const json found = class_of(kRuntimeClasses, "RuntimeClass", name, missing);
+  const auto refuse = [&](const std::string& why) {
+    return forbidden("pods", text_at(pod["metadata"], "name"), why);
+  };
+  json found;
+  if (const auto stored = store_.get(kRuntimeClasses, {"", name})) {
+    found = (*stored)->parse();
+  } else if (name.empty() && has(spec, "runtimeClassName")) {
+    return ApiFailure(ApiStatus{500, "InternalError", "resource name may not be empty"});
+  } else if (!name.empty() && missing == nullptr) {
+    return refuse("pod rejected: RuntimeClass \"" + name + "\" not found");
+  } else if (!name.empty()) {
+    missing->insert("RuntimeClass \"" + name + "\"");
+  }
   const json& fixed = object_in(object_in(found, "overhead"), "podFixed");
-  if (!fixed.empty()) set_default(spec, "overhead", fixed);
+  const json& own_overhead = object_in(spec, "overhead");
+  const bool fits = fixed.empty() ? !has(spec, "overhead")
+                                  : own_overhead.empty() || same_amounts(own_overhead, fixed);
+  if (missing == nullptr && !fits) {
+    return refuse(fixed.empty() ? "pod rejected: Pod Overhead set without corresponding "
+                                  "RuntimeClass defined Overhead"
+                                : "pod rejected: Pod's Overhead doesn't match RuntimeClass's "
+                                  "defined Overhead");
+  }
+  if (own_overhead.empty() && !fixed.empty()) spec["overhead"] = fixed;
   const json& scheduling = object_in(found, "scheduling");
   const json& selector = object_in(scheduling, "nodeSelector");
   if (!selector.empty()) {
@@ -135,17 +193,16 @@ ApiResult<void> PodAdmission::set_runtime(json& pod, std::set<std::string>& miss
     if (!own.is_object()) own = json::object();
     for (const auto& [key, value] : selector.items()) {
       if (own.contains(key) && own[key] != value) {
-        return forbidden("pods", text_at(pod["metadata"], "name"),
-                         "conflict: runtimeClass.scheduling.nodeSelector[" + key +
-                             "] = " + text_at(selector, key.c_str()) + "; pod.spec.nodeSelector[" +
-                             key + "] = " + text_at(own, key.c_str()));
+        return refuse("conflict: runtimeClass.scheduling.nodeSelector[" + key +
+                      "] = " + text_at(selector, key.c_str()) + "; pod.spec.nodeSelector[" + key +
+                      "] = " + text_at(own, key.c_str()));
       }
       own[key] = value;
     }
   }
-  const auto tolerations = scheduling.find("tolerations");
-  if (tolerations != scheduling.end() && tolerations->is_array()) {
-    add_tolerations(spec, *tolerations);
+  if (!scheduling.empty()) {
+    const json added = scheduling.value("tolerations", json());
+    add_tolerations(spec, added.is_array() ? added : json::array());
   }
   return {};
 }

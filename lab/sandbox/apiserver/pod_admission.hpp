@@ -6,9 +6,9 @@
 // PriorityClass, or of the default one, and overhead, nodeSelector and tolerations of its
 // RuntimeClass.
 //
-// In two cases kube-apiserver refuses the pod and this does not, so that pods can be tried without
-// everything that their cluster has: a class that is not there adds nothing, and a priority or an
-// overhead that the pod has already stays.
+// Over the API it refuses what kube-apiserver does. Pods of a file can be tried without everything
+// that their cluster has: a class that is not there adds nothing, and a priority or an overhead
+// that the pod has already stays.
 
 #include <cstdint>
 #include <mutex>
@@ -26,6 +26,9 @@ namespace plimsoll::sandbox {
 void add_topology_labels(const ObjectStore& store, const std::string& node,
                          nlohmann::json& metadata);
 
+// The class of pods that name none; null if there is none (getDefaultPriorityClass).
+[[nodiscard]] nlohmann::json default_priority_class(const ObjectStore& store);
+
 // Any thread. The store must outlive it.
 class PodAdmission {
  public:
@@ -33,18 +36,15 @@ class PodAdmission {
 
   // `pod` has a metadata object, with its namespace. 403 if its nodeSelector contradicts that of
   // its RuntimeClass, or if a LimitRange or a ResourceQuota forbids it; 400 if it cannot be read
-  // (decode_pod). Adds to `missing` which classes it names that are not there: `PriorityClass
-  // "high"`.
-  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod, std::set<std::string>& missing);
+  // (decode_pod). With `missing`, the pod is one of a file: adds to it which classes it names that
+  // are not there: `PriorityClass "high"`.
+  [[nodiscard]] ApiResult<void> admit(nlohmann::json& pod,
+                                      std::set<std::string>* missing = nullptr);
 
  private:
-  [[nodiscard]] nlohmann::json class_of(const ResourceName& kind, const char* kind_name,
-                                        const std::string& name,
-                                        std::set<std::string>& missing) const;
-  [[nodiscard]] nlohmann::json default_priority_class();
-  void set_priority(nlohmann::json& spec, std::set<std::string>& missing);
+  [[nodiscard]] ApiResult<void> set_priority(nlohmann::json& pod, std::set<std::string>* missing);
   [[nodiscard]] ApiResult<void> set_runtime(nlohmann::json& pod,
-                                            std::set<std::string>& missing) const;
+                                            std::set<std::string>* missing) const;
 
   ObjectStore& store_;
   std::mutex mutex_;

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "framework/api/requests.hpp"
 #include "framework/api/symbols.hpp"
+#include "lab/sandbox/apiserver/object_shape.hpp"
 #include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
@@ -50,10 +50,15 @@ node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,
   return peak;
 }
 
+Result<PodResources> resources_of(const json& pod, SymbolTable& symbols) {
+  json read = pod;
+  set_default(read["metadata"], "name", "generated");
+  return decode_pod_resources(read.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+}
+
 Result<node::Amounts> running_requests(const json& pod) {
   SymbolTable symbols;
-  const auto resources =
-      decode_pod_resources(pod.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+  const auto resources = resources_of(pod, symbols);
   if (!resources) return fail(resources.error());
   ResourceOptions options;
   options.use_status = true;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/api/requests.hpp"
 #include "node/machine/amounts.hpp"
 
 namespace plimsoll::sandbox {
@@ -23,6 +24,9 @@ struct PodAmounts {
   node::Amounts requests;                    // PodRequests: with init containers and overhead
   bool guaranteed = false;
 };
+
+// The resources of a pod that may have no name yet (decode_pod_resources).
+[[nodiscard]] Result<PodResources> resources_of(const nlohmann::json& pod, SymbolTable& symbols);
 
 // Fails with kInvalid if a quantity is malformed.
 [[nodiscard]] Result<PodAmounts> pod_amounts(const nlohmann::json& pod);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/object_defaults.hpp"
+#include "lab/sandbox/apiserver/object_shape.hpp"
+#include "lab/sandbox/apiserver/pod_amounts.hpp"
 #include "lab/sandbox/apiserver/pod_level_defaults.hpp"
 #include "lab/sandbox/apiserver/simulated_clock.hpp"
-#include "node/machine/amounts.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -43,38 +44,19 @@ bool tolerates_key(const json& tolerations, const char* key) {
   return false;
 }
 
-// The admission plugin DefaultTolerationSeconds.
-void default_tolerations(json& spec) {
-  json& tolerations = spec["tolerations"];
-  if (!tolerations.is_array()) tolerations = json::array();
-  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
-    if (tolerates_key(tolerations, key)) continue;
-    tolerations.push_back({{"key", key},
-                           {"operator", "Exists"},
-                           {"effect", "NoExecute"},
-                           {"tolerationSeconds", 300}});
-  }
+void for_each_container(json& spec, const std::function<void(json& container)>& change) {
+  for (const char* list : {"containers", "initContainers"}) for_each_in(spec, list, change);
 }
 
-template <typename Change>
-void for_each_container(json& spec, const Change& change) {
-  for (const char* list : {"containers", "initContainers"}) {
-    const auto found = spec.find(list);
-    if (found == spec.end() || !found->is_array()) continue;
-    for (json& container : *found) change(container);
-  }
-}
-
-// With the host's network all ports are the host's (defaultHostNetworkPorts).
-void default_host_ports(json& container) {
-  if (!container.is_object()) return;
-  const auto ports = container.find("ports");
-  if (ports == container.end() || !ports->is_array()) return;
-  for (json& port : *ports) {
-    if (!port.is_object() || !port.contains("containerPort")) continue;
+// Ports are TCP's; with the host's network all of them are the host's (defaultHostNetworkPorts).
+void default_ports(json& container, bool host_network) {
+  for_each_in(container, "ports", [&](json& port) {
+    if (!port.is_object()) return;
+    set_default(port, "protocol", "TCP");
+    if (!host_network || !port.contains("containerPort")) return;
     set_default(port, "hostPort", 0);
     if (port["hostPort"] == 0) port["hostPort"] = port["containerPort"];
-  }
+  });
 }
 
 void add_requirements(json& term, const char* keys, const char* op, const json& labels) {
@@ -91,116 +73,51 @@ void add_requirements(json& term, const char* keys, const char* op, const json& 
   }
 }
 
-// The registry merges the pod's own labels into the selectors of its terms; a null selector stays
-// (applyMatchLabelKeysAndMismatchLabelKeys). An exported pod has them already.
+// The registry merges the pod's own labels into the selectors of its terms and constraints; a null
+// selector stays (applyMatchLabelKeysAndMismatchLabelKeys, applyMatchLabelKeys). An exported pod
+// has them already.
 void merge_label_keys(json& pod) {
-  const auto affinity = pod["spec"].find("affinity");
-  if (affinity == pod["spec"].end() || !affinity->is_object()) return;
-  const json labels = pod["metadata"].is_object() ? pod["metadata"].value("labels", json::object())
-                                                  : json::object();
-  if (!labels.is_object()) return;
+  const json labels = object_in(pod["metadata"], "labels");
   const auto merge = [&](json& term) {
     if (!term.is_object() || !term.contains("labelSelector")) return;
     add_requirements(term, "matchLabelKeys", "In", labels);
     add_requirements(term, "mismatchLabelKeys", "NotIn", labels);
   };
+  json& spec = pod["spec"];
+  for_each_in(spec, "topologySpreadConstraints", merge);
   for (const char* direction : {"podAffinity", "podAntiAffinity"}) {
-    const auto terms = affinity->find(direction);
-    if (terms == affinity->end() || !terms->is_object()) continue;
-    for (auto& [strength, list] : terms->items()) {
-      if (!list.is_array()) continue;
-      for (json& each : list) {
-        if (!strength.starts_with("preferred")) {
-          merge(each);
-        } else if (each.is_object() && each.contains("podAffinityTerm")) {
-          merge(each["podAffinityTerm"]);
-        }
-      }
-    }
+    if (object_in(object_in(spec, "affinity"), direction).empty()) continue;
+    json& terms = spec["affinity"][direction];
+    for_each_in(terms, "requiredDuringSchedulingIgnoredDuringExecution", merge);
+    for_each_in(terms, "preferredDuringSchedulingIgnoredDuringExecution", [&](json& each) {
+      if (each.is_object() && each.contains("podAffinityTerm")) merge(each["podAffinityTerm"]);
+    });
   }
-}
-
-// Whether two quantities are the same amount, regardless of their notation.
-bool same_quantity(const json& a, const json& b) {
-  if (a == b) return true;
-  const auto x = node::parse_amount("cpu", a);  // in milli units, whatever the resource
-  const auto y = node::parse_amount("cpu", b);
-  return x && y && *x == *y;
-}
-
-bool is_zero(const json& quantity) {
-  return same_quantity(quantity, json("0"));
-}
-
-struct QosView {
-  bool any = false;        // some cpu or memory request or limit is not zero
-  bool guaranteed = true;  // both limits are set and the requests equal them
-};
-
-QosView qos_of(const json& resources) {
-  QosView view;
-  const json limits = resources.is_object() ? resources.value("limits", json::object()) : json();
-  const json requests =
-      resources.is_object() ? resources.value("requests", json::object()) : json();
-  for (const char* name : {"cpu", "memory"}) {
-    const bool limited = limits.is_object() && limits.contains(name) && !is_zero(limits[name]);
-    const bool requested =
-        requests.is_object() && requests.contains(name) && !is_zero(requests[name]);
-    view.any = view.any || limited || requested;
-    if (!limited) view.guaranteed = false;
-    if (limited && requested && !same_quantity(limits[name], requests[name])) {
-      view.guaranteed = false;
-    }
-    // An explicit request of zero beside a limit is not replaced by the limit.
-    if (limited && !requested && requests.is_object() && requests.contains(name)) {
-      view.guaranteed = false;
-    }
-  }
-  return view;
-}
-
-// Whether spec.resources names something that a pod can have of its own.
-bool has_pod_level(const json& resources) {
-  for (const char* list : {"requests", "limits"}) {
-    const json amounts = resources.is_object() ? resources.value(list, json()) : json();
-    if (!amounts.is_object()) continue;
-    for (const auto& [name, quantity] : amounts.items()) {
-      if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
 
 std::string qos_class(const json& pod) {
-  const json& spec = pod.at("spec");
-  QosView total;
-  bool containers = false;
-  const auto pod_level = spec.find("resources");
-  if (pod_level != spec.end() && has_pod_level(*pod_level)) {
-    total = qos_of(*pod_level);
-    containers = true;
-  } else {
-    for (const char* list : {"containers", "initContainers"}) {
-      const auto found = spec.find(list);
-      if (found == spec.end() || !found->is_array()) continue;
-      for (const json& container : *found) {
-        const QosView view =
-            qos_of(container.is_object() ? container.value("resources", json()) : json());
-        total.any = total.any || view.any;
-        total.guaranteed = total.guaranteed && view.guaranteed;
-        containers = true;
-      }
-    }
-  }
-  if (!containers || !total.any) return "BestEffort";
-  return total.guaranteed ? "Guaranteed" : "Burstable";
+  json read = pod;
+  default_requests(read["spec"]);
+  SymbolTable symbols;
+  const auto resources = resources_of(read, symbols);
+  const int qos = resources ? compute_qos(*resources) : int{PLIMSOLL_QOS_BEST_EFFORT};
+  return qos == PLIMSOLL_QOS_GUARANTEED  ? "Guaranteed"
+         : qos == PLIMSOLL_QOS_BURSTABLE ? "Burstable"
+                                         : "BestEffort";
 }
 
-void set_default(json& object, const char* key, json value) {
-  if (!object.contains(key) || object[key].is_null() || object[key] == "")
-    object[key] = std::move(value);
+void default_tolerations(json& spec) {
+  json& tolerations = spec["tolerations"];
+  if (!tolerations.is_array()) tolerations = json::array();
+  for (const char* key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    if (tolerates_key(tolerations, key)) continue;
+    tolerations.push_back({{"key", key},
+                           {"operator", "Exists"},
+                           {"effect", "NoExecute"},
+                           {"tolerationSeconds", 300}});
+  }
 }
 
 void default_requests(json& spec) {
@@ -211,12 +128,11 @@ void set_pod_defaults(json& pod) {
   json& spec = pod["spec"];
   if (!spec.is_object()) spec = json::object();
   default_requests(spec);
-  if (spec.contains("hostNetwork") && spec["hostNetwork"] == true) {
-    for_each_container(spec, default_host_ports);
-  }
+  const bool host_network = spec.contains("hostNetwork") && spec["hostNetwork"] == true;
+  for_each_container(spec, [&](json& container) { default_ports(container, host_network); });
   merge_label_keys(pod);
   default_pod_level_resources(spec);
-  set_nulls(spec, "nodeSelector", "");
+  settle_texts(spec);
   set_default(spec, "schedulerName", "default-scheduler");
   set_default(spec, "restartPolicy", "Always");
   set_default(spec, "terminationGracePeriodSeconds", 30);

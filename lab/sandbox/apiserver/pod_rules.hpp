@@ -11,14 +11,14 @@
 
 namespace plimsoll::sandbox {
 
-// Sets a field that is missing, null or "".
-void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
-
 // Sets the values of kube-apiserver's defaulting and admission that a scheduler reads: requests
-// from limits, host ports of pods on the host's network, what matchLabelKeys and mismatchLabelKeys
-// of pod affinity add, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds,
+// from limits, protocols of ports, host ports of pods on the host's network, what matchLabelKeys
+// and mismatchLabelKeys add, schedulerName, restartPolicy, tolerations of DefaultTolerationSeconds,
 // priority, phase Pending, qosClass, and the SchedulingGated condition. Existing values stay.
 void set_pod_defaults(nlohmann::json& pod);
+
+// The admission plugin DefaultTolerationSeconds.
+void default_tolerations(nlohmann::json& spec);
 
 // SetDefaults_Pod: a limit without a request becomes the request, in every container.
 void default_requests(nlohmann::json& spec);
