@@ -10,9 +10,9 @@
 #include "cli/run/wiring.hpp"
 #include "lab/sandbox/apiserver/api_server.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
-#include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/controllers/controllers.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 #include "lab/simulate/ask_session.hpp"
 #include "lab/simulate/input_files.hpp"
 

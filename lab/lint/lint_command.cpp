@@ -26,7 +26,7 @@
 #include "framework/base/quote.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 #include "lab/lint/words.hpp"
-#include "lab/sandbox/apiserver/kinds.hpp"
+#include "lab/sandbox/store/kinds.hpp"
 #include "plugins/builtin/builtin.hpp"
 
 namespace plimsoll::cli {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "framework/base/json_field.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
-#include "lab/sandbox/apiserver/patch.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/store/patch.hpp"
 
 namespace plimsoll::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/api/symbols.hpp"
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/simulate/placements.hpp"
 
 namespace plimsoll::cli {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::cli {
 

@@ -14,10 +14,10 @@
 #include <optional>
 
 #include "cli/run/wiring.hpp"
-#include "lab/sandbox/apiserver/object_store.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
 #include "lab/sandbox/controllers/controllers.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
+#include "lab/sandbox/store/object_store.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::cli {
 

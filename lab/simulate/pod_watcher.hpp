@@ -15,7 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::cli {
 

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "cli/line/running_calls.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/controllers/controllers.hpp"
 #include "lab/sandbox/controllers/not_simulated.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::cli {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/simulate/simulation_report.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

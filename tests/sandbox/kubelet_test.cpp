@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"
 

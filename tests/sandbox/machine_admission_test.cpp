@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/kubelet/node_admission.hpp"
 #include "lab/sandbox/kubelet/node_kind.hpp"
 #include "lab/sandbox/kubelet/pod_demand_of.hpp"

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "lab/sandbox/apiserver/patch.hpp"
+#include "lab/sandbox/store/patch.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "lab/sandbox/apiserver/kinds.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/kinds.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

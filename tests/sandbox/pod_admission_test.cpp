@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/pod_admission.hpp"
+#include "lab/sandbox/admission/pod_admission.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
+#include "lab/sandbox/admission/object_defaults.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
-#include "lab/sandbox/apiserver/object_defaults.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 
 #include "config/manifest.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/apiserver/cluster_loader.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
 
 namespace plimsoll::sandbox {

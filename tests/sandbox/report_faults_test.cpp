@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 #include "tests/sandbox/kubelet_options.hpp"

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/field_rules.hpp"
-#include "lab/sandbox/apiserver/object_defaults.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/patch.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/object_defaults.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/field_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
+#include "lab/sandbox/store/patch.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -15,8 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
-#include "lab/sandbox/apiserver/pod_admission.hpp"
+#include "lab/sandbox/admission/pod_admission.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 

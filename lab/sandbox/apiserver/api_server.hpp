@@ -15,7 +15,7 @@
 
 #include "framework/base/result.hpp"
 #include "lab/sandbox/apiserver/api_handler.hpp"
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -6,12 +6,12 @@
 #include <set>
 
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/field_rules.hpp"
-#include "lab/sandbox/apiserver/object_defaults.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_admission.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/admission/object_defaults.hpp"
+#include "lab/sandbox/admission/pod_admission.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/field_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

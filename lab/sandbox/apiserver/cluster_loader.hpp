@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "framework/base/result.hpp"
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 

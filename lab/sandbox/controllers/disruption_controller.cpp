@@ -14,9 +14,9 @@
 
 #include "framework/api/selectors.hpp"
 #include "framework/objects/kinds.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
 #include "lab/sandbox/controllers/json_paths.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 #include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::sandbox {

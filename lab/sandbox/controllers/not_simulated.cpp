@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/controllers/json_paths.hpp"
 
 namespace plimsoll::sandbox {

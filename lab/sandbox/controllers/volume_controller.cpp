@@ -12,7 +12,7 @@
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/objects/kinds.hpp"
-#include "lab/sandbox/apiserver/object_defaults.hpp"
+#include "lab/sandbox/admission/object_defaults.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
 #include "lab/sandbox/controllers/json_paths.hpp"
 #include "plugins/storage/csi_translation.hpp"

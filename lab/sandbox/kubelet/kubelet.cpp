@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "framework/base/log.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet_impl.hpp"
 
 namespace plimsoll::sandbox {

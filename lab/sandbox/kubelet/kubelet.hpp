@@ -27,11 +27,11 @@
 #include <utility>
 #include <vector>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
 #include "lab/sandbox/kubelet/node_admission.hpp"
 #include "lab/sandbox/kubelet/use_meter.hpp"
 #include "lab/sandbox/machine/machine_description.hpp"
+#include "lab/sandbox/store/object_store.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -1,7 +1,7 @@
 // The simulated kubelets' nodes, and their reports.
 
 #include "framework/base/log.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet_impl.hpp"
 #include "lab/sandbox/kubelet/machine_nodes.hpp"
 #include "plugins/topology/report/fingerprint.hpp"

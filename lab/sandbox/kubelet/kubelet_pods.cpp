@@ -1,8 +1,8 @@
 // The life cycle of pods on simulated nodes.
 
 #include "framework/base/log.hpp"
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 #include "lab/sandbox/kubelet/kubelet_impl.hpp"
 #include "lab/sandbox/kubelet/pod_status.hpp"
 

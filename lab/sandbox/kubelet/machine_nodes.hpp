@@ -2,8 +2,8 @@
 // Makes API objects agree with the machines that nodes name: Node.status and the
 // NodeResourceTopology, as a kubelet and an exporter would write them.
 
-#include "lab/sandbox/apiserver/object_store.hpp"
 #include "lab/sandbox/machine/machine_description.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 #include "node/report/node_report.hpp"
 
 namespace plimsoll::sandbox {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
 #include "lab/sandbox/kubelet/node_kind.hpp"
 #include "plugins/topology/kubelet/pod_demand.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lab/sandbox/apiserver/pod_rules.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

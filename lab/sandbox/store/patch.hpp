@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/store/api_status.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -1,14 +1,14 @@
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
-#include "lab/sandbox/apiserver/pod_level_defaults.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_level_defaults.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/field_rules.hpp"
+#include "lab/sandbox/store/field_rules.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,13 +1,13 @@
-#include "lab/sandbox/apiserver/object_defaults.hpp"
+#include "lab/sandbox/admission/object_defaults.hpp"
 
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/limit_ranges.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_admission.hpp"
-#include "lab/sandbox/apiserver/resource_quotas.hpp"
+#include "lab/sandbox/admission/limit_ranges.hpp"
+#include "lab/sandbox/admission/pod_admission.hpp"
+#include "lab/sandbox/admission/resource_quotas.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/patch.hpp"
+#include "lab/sandbox/store/patch.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -19,9 +19,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
-#include "lab/sandbox/apiserver/kinds.hpp"
-#include "lab/sandbox/apiserver/stored_object.hpp"
+#include "lab/sandbox/store/api_status.hpp"
+#include "lab/sandbox/store/kinds.hpp"
+#include "lab/sandbox/store/stored_object.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
-#include "lab/sandbox/apiserver/kinds.hpp"
+#include "lab/sandbox/store/api_status.hpp"
+#include "lab/sandbox/store/kinds.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/store/api_status.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,16 +1,16 @@
-#include "lab/sandbox/apiserver/pod_admission.hpp"
+#include "lab/sandbox/admission/pod_admission.hpp"
 
 #include <algorithm>
 
 #include "framework/api/quantity.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/field_rules.hpp"
-#include "lab/sandbox/apiserver/limit_ranges.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
-#include "lab/sandbox/apiserver/resource_quotas.hpp"
+#include "lab/sandbox/admission/limit_ranges.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/admission/resource_quotas.hpp"
+#include "lab/sandbox/store/field_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/store/api_status.hpp"
 
 namespace plimsoll::sandbox {
 

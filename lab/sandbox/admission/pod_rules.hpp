@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/api_status.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 

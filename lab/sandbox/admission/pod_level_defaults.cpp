@@ -1,9 +1,9 @@
-#include "lab/sandbox/apiserver/pod_level_defaults.hpp"
+#include "lab/sandbox/admission/pod_level_defaults.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -1,10 +1,10 @@
-#include "lab/sandbox/apiserver/pod_amounts.hpp"
+#include "lab/sandbox/admission/pod_amounts.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include "framework/api/symbols.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

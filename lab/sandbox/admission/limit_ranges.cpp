@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/limit_ranges.hpp"
+#include "lab/sandbox/admission/limit_ranges.hpp"
 
 #include <cstdio>
 #include <limits>
@@ -8,7 +8,7 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

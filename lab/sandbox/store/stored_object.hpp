@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "lab/sandbox/apiserver/kinds.hpp"
-#include "lab/sandbox/apiserver/selectors.hpp"
+#include "lab/sandbox/store/kinds.hpp"
+#include "lab/sandbox/store/selectors.hpp"
 
 namespace plimsoll::sandbox {
 

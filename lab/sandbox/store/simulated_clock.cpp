@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 #include <plimsoll/time_text.hpp>
 

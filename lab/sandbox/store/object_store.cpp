@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "lab/sandbox/apiserver/field_rules.hpp"
-#include "lab/sandbox/apiserver/simulated_clock.hpp"
+#include "lab/sandbox/store/field_rules.hpp"
+#include "lab/sandbox/store/simulated_clock.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

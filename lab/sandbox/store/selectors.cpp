@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/selectors.hpp"
+#include "lab/sandbox/store/selectors.hpp"
 
 #include <algorithm>
 

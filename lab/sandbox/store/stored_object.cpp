@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/stored_object.hpp"
+#include "lab/sandbox/store/stored_object.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/kinds.hpp"
+#include "lab/sandbox/store/kinds.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "lab/sandbox/apiserver/api_status.hpp"
+#include "lab/sandbox/store/api_status.hpp"
 
 namespace plimsoll::sandbox {
 

@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/object_shape.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 #include <algorithm>
 #include <limits>

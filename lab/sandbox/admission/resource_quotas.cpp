@@ -1,4 +1,4 @@
-#include "lab/sandbox/apiserver/resource_quotas.hpp"
+#include "lab/sandbox/admission/resource_quotas.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -10,8 +10,8 @@
 
 #include "framework/api/symbols.hpp"
 #include "framework/base/json_field.hpp"
-#include "lab/sandbox/apiserver/object_shape.hpp"
-#include "lab/sandbox/apiserver/pod_rules.hpp"
+#include "lab/sandbox/admission/pod_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

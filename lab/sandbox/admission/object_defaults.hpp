@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "lab/sandbox/apiserver/object_store.hpp"
+#include "lab/sandbox/store/object_store.hpp"
 
 namespace plimsoll::sandbox {
 
