@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 namespace plimsoll::lint {
 namespace {
 
 constexpr int kFilter = static_cast<int>(Part::kFilter);
 constexpr int kScore = static_cast<int>(Part::kScore);
+
+constexpr size_t kMostKept = 1000;  // failures
+constexpr std::string_view kReturnNothing[] = {"node_event", "pod_event",   "object_event",
+                                               "unreserve",  "run_on_loop", "api_request"};
 
 std::vector<uint32_t> slots_of(const Rows& rows) {
   std::vector<uint32_t> slots;
@@ -22,13 +28,36 @@ std::string part_name(Part part) {
 }
 
 void CallNote::about_to(std::string_view what, std::string_view detail) {
+  look_at_errors();
+  doing_ = what;
+  if (!detail.empty()) doing_.append(" of ").append(detail);
   if (place_.empty()) return;
-  std::string text = plugin_ + ": " + std::string(what);
-  if (!detail.empty()) text += " of " + std::string(detail);
-  text += ", cluster " + std::to_string(round_);
+  std::string text = plugin_ + ": " + doing_ + ", cluster " + std::to_string(round_);
   text.resize(std::min(text.size(), place_.size() - 1));
   std::memcpy(place_.data(), text.c_str(), text.size() + 1);
   if (calls_ != nullptr) calls_->fetch_add(1, std::memory_order_relaxed);
+}
+
+void CallNote::failed(std::string_view function, std::string_view error) {
+  if (error.empty() || failures_.size() == kMostKept) return;
+  failures_.push_back({std::string(function), std::string(error), doing_});
+}
+
+// A function that returns nothing threw: the SDK logs "FUNCTION: TEXT". Other errors that a plugin
+// logs are its own affair.
+void CallNote::look_at_errors() {
+  for (const auto& [plugin, text] : errors_.take()) {
+    const size_t colon = text.find(": ");
+    if (colon == std::string::npos || plugin != plugin_) continue;
+    const std::string function = text.substr(0, colon);
+    const bool threw = std::ranges::find(kReturnNothing, function) != std::end(kReturnNothing);
+    if (threw) failed(function, text.substr(colon + 2));
+  }
+}
+
+std::vector<CallNote::Failure> CallNote::take_failures() {
+  look_at_errors();
+  return std::exchange(failures_, {});
 }
 
 Plugin::Plugin(TrialCluster& cluster, CallNote& note, const std::string& name)

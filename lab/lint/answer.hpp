@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/plugin/plugin_errors.hpp"
 #include "lab/lint/trial_cluster.hpp"
 
 namespace plimsoll::lint {
@@ -19,7 +20,8 @@ inline constexpr std::array kBothParts = {Part::kFilter, Part::kScore};
 // "filter", "score".
 [[nodiscard]] std::string part_name(Part part);
 
-// Where the call that runs is written: see Options::call_note.
+// Where the call that runs is written: see Options::call_note. It notes which of them failed, too,
+// but for those that Answer::error tells of.
 class CallNote {
  public:
   CallNote(std::span<char> place, std::atomic<uint64_t>* calls, std::string plugin)
@@ -28,11 +30,26 @@ class CallNote {
   void about_to(std::string_view what, std::string_view detail = {});
   void in_cluster(size_t round) { round_ = round; }
 
+  struct Failure {
+    std::string function;  // "object_event"
+    std::string error;
+    std::string call;  // "object_event of gates.v1.example.com n0"
+  };
+  // Of the call that was noted last. Empty: it did not fail.
+  void failed(std::string_view function, std::string_view error);
+  // Those since the last time.
+  [[nodiscard]] std::vector<Failure> take_failures();
+
  private:
+  void look_at_errors();
+
   std::span<char> place_;
   std::atomic<uint64_t>* calls_;
   std::string plugin_;
   size_t round_ = 0;
+  std::string doing_;
+  PluginErrors errors_;
+  std::vector<Failure> failures_;
 };
 
 // On one node, by one part.

@@ -267,7 +267,9 @@ std::optional<Change> Changes::reserve_or_give_back(Answer& answer, const PodRef
   const std::string node(view(row.node->meta.name));
   const std::string name = "pod " + full_name(*pod);
   note_.about_to("reserve", name + " on node " + node);
-  PodRef assumed = cluster_.reserve(*answer.cycle, pod, row);
+  std::string error;
+  PodRef assumed = cluster_.reserve(*answer.cycle, pod, row, error);
+  note_.failed("reserve", error);
   if (!assumed) return Change{Kind::kPod, node, name + " was refused by reserve on node " + node};
   reserved_ = Reserved{answer.cycle, std::move(assumed)};
   return Change{Kind::kPod, node, name + " got a place on node " + node};

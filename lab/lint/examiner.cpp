@@ -13,7 +13,10 @@ namespace {
 using When = Notes::When;
 
 constexpr size_t kProbes = 6;
-constexpr size_t kMostFailures = 10;        // with different texts
+constexpr size_t kMostFailures = 10;  // with different texts
+constexpr const char* kCostsTheAttempt =
+    "refuse the pod with unschedulable, or take a value that it cannot read for none: an exception "
+    "or an error costs the pod its attempt, and no event wakes it";
 constexpr uint32_t kAnothers = UINT32_MAX;  // the slot was given to another node
 
 size_t at(Part part) {
@@ -99,15 +102,13 @@ void Notes::find(Part part, When when, const std::string& what, const std::strin
 }
 
 void Notes::fails(Part part, const std::string& call, const std::string& error,
-                  const std::string& example) {
+                  const std::string& example, const std::string& advice) {
   constexpr size_t kLongest = 300;
   const std::string what =
       call + " fails: " + error.substr(0, std::min(error.find('\n'), kLongest));
   if (!found.contains(what) && failures == kMostFailures) return;
   failures += found.contains(what) ? 0 : 1;
-  find(part, When::kAlways, what, example,
-       "refuse the pod with unschedulable, or take a value that it cannot read for none: an "
-       "exception or an error costs the pod its attempt, and no event wakes it");
+  find(part, When::kAlways, what, example, advice);
 }
 
 std::vector<Finding> Notes::findings() const {
@@ -162,9 +163,9 @@ const Answer& Notes::taken(const Answer& answer, const PodRef& pod) {
     const bool scores = answer.failed.ends_with("score");
     const Part part = scores ? Part::kScore : Part::kFilter;
     error[at(part)] = answer.failed + ": " + answer.error;
-    fails(
-        part, answer.failed, answer.error,
-        "pod " + full_name(*pod) + (answer.failed_on.empty() ? "" : ", node " + answer.failed_on));
+    fails(part, answer.failed, answer.error,
+          "pod " + full_name(*pod) + (answer.failed_on.empty() ? "" : ", node " + answer.failed_on),
+          kCostsTheAttempt);
   }
   for (const Part part : kBothParts) {
     if (!answer.called[at(part)]) continue;
@@ -424,7 +425,8 @@ bool Examiner::normalize(const Probe& probe, const Rows& rows, std::vector<int64
                 "bring the scores into 0 to 100: an attempt with others is given up as an error");
     return false;
   }
-  notes_.fails(Part::kScore, "normalize", status.error, "pod " + full_name(*probe.pod));
+  notes_.fails(Part::kScore, "normalize", status.error, "pod " + full_name(*probe.pod),
+               kCostsTheAttempt);
   return false;
 }
 

@@ -29,7 +29,7 @@ struct Notes {
             const std::string& advice);
   // A function of the plugin gave an error. What is beyond the first texts is left out.
   void fails(Part part, const std::string& call, const std::string& error,
-             const std::string& example);
+             const std::string& example, const std::string& advice);
   // Counts what was said; an error is a finding. Returns the answer.
   const Answer& taken(const Answer& answer, const PodRef& pod);
   // By frequency.

@@ -116,7 +116,7 @@ std::string monotony(Part part, Notes& notes) {
   return "filter " + std::string(of.refused == 0 ? "passed" : "refused") + " all " + times;
 }
 
-void add_hints(Notes& notes, const Options& options) {
+void add_hints(Notes& notes, const Options& options, const Points& points) {
   Report& report = notes.report;
   std::vector<std::string>& hints = report.hints;
   if (!decides(report)) {
@@ -144,6 +144,15 @@ void add_hints(Notes& notes, const Options& options) {
     hints.push_back(
         "normalize was not seen to look at more than a score and the extremes: "
         "normalizes_by_extremes spares it most calls");
+  }
+  std::vector<std::string> uncalled;
+  for (const ExtensionPoint point :
+       {ExtensionPoint::kPostFilter, ExtensionPoint::kPermit, ExtensionPoint::kPreBind,
+        ExtensionPoint::kBind, ExtensionPoint::kPostBind}) {
+    if (has(points, point)) uncalled.emplace_back(name(point));
+  }
+  if (!uncalled.empty()) {
+    hints.push_back("not called here, but by plimsoll simulate: " + sdk::join(uncalled));
   }
   for (const std::string& resource : notes.watched) {
     const auto is_given = [&](const Object& object) { return object.resource == resource; };
@@ -192,8 +201,13 @@ Result<Report> lint_plugin(const Modules& modules, const std::string& plugin,
       return fail(run.error());
     }
   }
+  for (const CallNote::Failure& failure : note.take_failures()) {
+    notes.fails(Part::kFilter, failure.function, failure.error, failure.call,
+                "take what it cannot read for none: the call ends in its middle, and what the "
+                "plugin keeps may be half of the truth");
+  }
   note.about_to("destroy");
-  add_hints(notes, options);
+  add_hints(notes, options, *points);
   for (const Part part : kBothParts) {
     std::string same = monotony(part, notes);
     if (!same.empty()) notes.report.untried.push_back(std::move(same));

@@ -258,8 +258,11 @@ int ended(const LintArguments& arguments, bool held_up, const std::string& how,
   } else {
     std::cout << "FOUND: " << what << "\n  do: run it again with --seed " << arguments.seed
               << " --rounds " << arguments.rounds
-              << " under a debugger that follows the child, or built with AddressSanitizer as the "
-                 "program is\n";
+              << (held_up
+                      ? " and a longer --call-timeout, and look with a debugger where the child "
+                        "process is\n"
+                      : " under a debugger that follows the child, or built with "
+                        "AddressSanitizer as the program is\n");
   }
   return kFound;
 }

@@ -50,8 +50,10 @@ std::string lint_text(const std::vector<lint::Report>& reports, const LintArgume
     }
     for (const std::string& same : report.untried) {
       text += "  NOT TRIED: " + same +
-              "\n    do: give args, objects and words that it takes notice of (--args, --objects, "
-              "--words), or more --rounds\n";
+              "\n    do: lint a build without optimisation (-DCMAKE_BUILD_TYPE=Debug), whose file "
+              "has all its texts: a compiler that optimises takes short ones apart, such as the "
+              "name of a label; or give args, objects and words that it takes notice of (--args, "
+              "--objects, --words), or more --rounds\n";
     }
     for (const std::string& hint : report.hints) text += "  hint: " + hint + "\n";
     text += "\n";

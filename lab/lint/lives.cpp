@@ -137,7 +137,10 @@ PodRef Life::reserve(const Asked& one, const std::string& node_name,
     if (view(row->node->meta.name) != node_name) continue;
     note_.about_to("reserve", full_name(*one.pod) + " on node " + node_name);
     cycle = answer.cycle;
-    return cluster_.reserve(*answer.cycle, one.pod, *row);
+    std::string error;
+    PodRef assumed = cluster_.reserve(*answer.cycle, one.pod, *row, error);
+    note_.failed("reserve", error);
+    return assumed;
   }
   return nullptr;
 }

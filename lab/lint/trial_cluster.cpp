@@ -113,12 +113,14 @@ void TrialCluster::pass_time(int64_t milliseconds) {
   settle();
 }
 
-PodRef TrialCluster::reserve(CycleContext& cycle, const PodRef& pod,
-                             const plimsoll_node_info& node) {
+PodRef TrialCluster::reserve(CycleContext& cycle, const PodRef& pod, const plimsoll_node_info& node,
+                             std::string& error) {
   PodRef assumed = assigned_copy(pod, view(node.node->meta.name));
   if (!state_.assume(assumed)) return nullptr;
   framework_->assumed_pod_event(PLIMSOLL_POD_ASSIGNED, *assumed);
-  const bool taken = framework_->run_reserve(cycle, *assumed, node).ok();
+  const Status status = framework_->run_reserve(cycle, *assumed, node);
+  if (status.is_error()) error = status.error;
+  const bool taken = status.ok();
   if (!taken) unreserve(cycle, assumed);
   settle();
   return taken ? assumed : nullptr;

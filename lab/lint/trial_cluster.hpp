@@ -57,8 +57,9 @@ class TrialCluster final : private ClusterBackend {
   void put_nominated(const PodRef& pod, const std::string& node_name);  // empty: no longer
   void pass_time(int64_t milliseconds);
   // Takes a place for a pod that was found to fit there, and keeps it if Reserve says so. The pod
-  // as it is on the node; null: refused.
-  PodRef reserve(CycleContext& cycle, const PodRef& pod, const plimsoll_node_info& node);
+  // as it is on the node; null: refused, or failed with `error`.
+  PodRef reserve(CycleContext& cycle, const PodRef& pod, const plimsoll_node_info& node,
+                 std::string& error);
   void unreserve(CycleContext& cycle, const PodRef& assumed);
   // The node in this slot as it might be for the pod.
   [[nodiscard]] std::unique_ptr<WhatIf> what_if(const CycleContext& cycle, const PodRef& pod,

@@ -58,6 +58,12 @@ std::vector<std::string_view> constant_sections(std::string_view file) {
   return sections;
 }
 
+// `"seats":` is what a plugin looks for that reads JSON by itself.
+std::string_view out_of_quotes(std::string_view text) {
+  if (!text.starts_with('"')) return text;
+  return text.substr(1, text.find('"', 1) - 1);
+}
+
 }  // namespace
 
 bool is_label_key(std::string_view text) {
@@ -80,7 +86,7 @@ Result<std::vector<std::string>> words_in_file(const std::filesystem::path& path
   for (const std::string_view section : constant_sections(file)) {
     for (size_t at = 0; at < section.size();) {
       const size_t end = std::min(section.find('\0', at), section.size());
-      const std::string_view text = section.substr(at, end - at);
+      const std::string_view text = out_of_quotes(section.substr(at, end - at));
       if (text.size() >= kShortest && text.size() <= kLongest && is_label_key(text)) {
         words.emplace_back(text);
       }

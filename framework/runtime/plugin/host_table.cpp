@@ -6,6 +6,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/base/log.hpp"
 #include "framework/runtime/plugin/cycle_context.hpp"
+#include "framework/runtime/plugin/plugin_errors.hpp"
 #include "framework/runtime/plugin/plugin_instance.hpp"
 #include "framework/runtime/plugin/what_if.hpp"
 
@@ -69,6 +70,7 @@ void host_log(plimsoll_host_ctx* ctx, uint32_t level, plimsoll_str message) {
       if (keeps_for_args(view(message))) return;
       return log_warn(view(message), {{"plugin", ctx->plugin}});
     case PLIMSOLL_LOG_ERROR:
+      if (PluginErrors::keep(ctx->plugin, view(message))) return;
       return log_error(view(message), {{"plugin", ctx->plugin}});
     default:
       return log_info(view(message), {{"plugin", ctx->plugin}});

@@ -147,8 +147,9 @@ class CensusTest : public ::testing::Test {
     Json pod = some_pod();
     const plimsoll_node_info& node = *rows[dice_.below(rows.size())];
     const auto cycle = cluster_->framework().new_cycle();
-    const PodRef assumed = cluster_->reserve(*cycle, decoded_pod(*cluster_, pod), node);
-    ASSERT_NE(assumed, nullptr);
+    std::string error;
+    const PodRef assumed = cluster_->reserve(*cycle, decoded_pod(*cluster_, pod), node, error);
+    ASSERT_NE(assumed, nullptr) << error;
     if (dice_.one_in(2)) return cluster_->unreserve(*cycle, assumed);
     pod["spec"]["nodeName"] = std::string(view(node.node->meta.name));
     pods_[pod["metadata"]["uid"]] = pod;

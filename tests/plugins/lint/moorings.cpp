@@ -1,10 +1,12 @@
 // A Reserve with its own count: each node has some moorings, and each pod takes one. Args: {"each":
-// how many, "fault": "unreserve", "removal" or "restart", what is forgotten, or "what-if"}.
+// how many, "fault": "unreserve", "removal" or "restart", what is forgotten, "what-if", "loop",
+// "negative", "throw" or "undeclared"}.
 #include <algorithm>
 #include <map>
 #include <plimsoll/args.hpp>
 #include <plimsoll/plugin.hpp>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -13,6 +15,7 @@ using namespace plimsoll::sdk;
 class Moorings {
  public:
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_PODS;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_PLUGIN;
 
   Moorings(Host host, std::string_view args_json)
       : host_(host), none_(host.reason("node(s) had no free mooring")) {
@@ -36,12 +39,19 @@ class Moorings {
     return {};
   }
   Status filter_node(const plimsoll_cycle& cycle, Pod, Node node) const {
-    const auto found = taken_.find(std::string(node.name()));
-    const int64_t taken = found == taken_.end() ? 0 : static_cast<int64_t>(found->second.size());
-    const bool full = taken + host_.state<WhatIfs>(cycle)->pods >= each_;
+    if (fault_ == "undeclared" && node.label("example.com/quay")) {
+      return Status::unschedulable(none_);
+    }
+    const bool full = taken_on(node) + host_.state<WhatIfs>(cycle)->pods >= each_;
     return full ? Status::unschedulable(none_) : Status();
   }
+  int64_t score_node(const plimsoll_cycle&, Pod, Node node) const {
+    const int64_t taken = taken_on(node);
+    return fault_ == "negative" ? -taken : std::min(taken * 100 / each_, int64_t{100});
+  }
   Status reserve(plimsoll_cycle&, Pod pod, Node node) {
+    for (volatile int turn = 0; fault_ == "loop" && turn < 2;) turn = 1 - turn;
+    if (fault_ == "throw") throw std::runtime_error("the rope is torn");
     take(pod, node.name());
     return {};
   }
@@ -60,6 +70,10 @@ class Moorings {
   struct WhatIfs {
     int64_t pods = 0;  // more than there are
   };
+  [[nodiscard]] int64_t taken_on(Node node) const {
+    const auto found = taken_.find(std::string(node.name()));
+    return found == taken_.end() ? 0 : static_cast<int64_t>(found->second.size());
+  }
   void take(Pod pod, std::string_view node_name) {
     taken_[std::string(node_name)].insert(std::string(pod.uid()));
     touch(node_name);

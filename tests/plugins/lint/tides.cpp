@@ -1,6 +1,6 @@
 // One that watches a kind of its own: at low tide, as the object of the node's name says, nobody
-// lands there. Args: {"fault": "loop", "throw" or "untouched"}.
-#include <nlohmann/json.hpp>
+// lands there. Args: {"fault": "loop", "throw", "event", which throws too, "undeclared" or
+// "untouched"}.
 #include <plimsoll/args.hpp>
 #include <plimsoll/plugin.hpp>
 #include <set>
@@ -23,18 +23,14 @@ class Tides {
   Status sign(Pod, Sink&) { return {}; }
   Status filter_node(const plimsoll_cycle&, Pod, Node node) const {
     if (fault_ == "throw") throw std::runtime_error("the tide table is lost");
+    if (fault_ == "undeclared" && node.label("example.com/deep")) return {};
     return nodes_.contains(std::string(node.name())) ? Status::unschedulable(low_) : Status();
   }
   void object_event(const ObjectEvent& event) {
     if (event.type == ObjectEvent::kSynced) return;
     for (volatile int tide = 0; fault_ == "loop" && tide < 2;) tide = 1 - tide;
-    bool low = false;
-    if (event.type == ObjectEvent::kUpsert) {
-      const auto json = nlohmann::json::parse(event.json, nullptr, false);
-      const auto spec = json.is_object() ? json.find("spec") : json.end();
-      low = spec != json.end() && spec->is_object() && spec->contains("low") &&
-            spec->at("low") == true;
-    }
+    const bool low = event.json.find("\"low\":true") != std::string_view::npos;
+    if (fault_ == "event" && !low) throw std::runtime_error("this tide is not low");
     low ? static_cast<void>(nodes_.emplace(event.name))
         : static_cast<void>(nodes_.erase(std::string(event.name)));
     if (fault_ == "untouched") return;
