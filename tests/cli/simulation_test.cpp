@@ -287,11 +287,15 @@ TEST(PlimsollSimulation, SaysWhatItWasMadeOf) {
   const TempDir dir;
   const std::string profile = dir.path() / "p.yaml";
   ASSERT_TRUE(write_file(profile, kPlainProfile));
-  const json inputs = simulate({node("n", kTotal)}, {}, {}, profile).result.at("inputs");
+  const std::string events = dir.path() / "events.yaml";
+  ASSERT_TRUE(write_file(events, "{apiVersion: v1, kind: Namespace, metadata: {name: later}}\n"));
+  const json inputs =
+      simulate({node("n", kTotal)}, {}, {"--events", events}, profile).result.at("inputs");
   EXPECT_EQ(inputs.at("config"),
             json({{"file", profile},
                   {"sha256", "9e91dbbd26a3ea0bf6455e0b7aac18e9b133b8a6058abf53bfa86b9ffcbe9cf8"}}));
   EXPECT_EQ(inputs.at("cluster").at("sha256").get<std::string>().size(), 64U);
+  EXPECT_EQ(inputs.at("events").at("sha256").get<std::string>().size(), 64U);
   EXPECT_FALSE(inputs.contains("pods"));
 }
 
