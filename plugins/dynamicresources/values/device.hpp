@@ -1,0 +1,70 @@
+#pragma once
+// Devices as drivers publish them in ResourceSlices (resource.k8s.io/v1), with names and amounts
+// already read. Values only; nothing here refers to the object that it was read from.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "plugins/dynamicresources/values/quantity.hpp"
+
+namespace plimsoll::dra {
+
+// The name of an attribute or a capacity. Without a "/" its domain is the driver's.
+struct QualifiedName {
+  std::string domain;
+  std::string id;
+  auto operator<=>(const QualifiedName&) const = default;
+};
+
+struct Version {  // semantic versioning 2.0.0, as written
+  std::string text;
+  auto operator<=>(const Version&) const = default;
+};
+
+// One of v1.DeviceAttribute's fields; lists are of one type (KEP-5491).
+using AttributeValue =
+    std::variant<int64_t, bool, std::string, Version, std::vector<int64_t>, std::vector<bool>,
+                 std::vector<std::string>, std::vector<Version>>;
+
+struct RequestPolicy {  // v1.CapacityRequestPolicy
+  struct Range {
+    std::optional<Quantity> min, max, step;
+  };
+  std::optional<Quantity> fallback;  // default
+  std::vector<Quantity> valid_values;
+  std::optional<Range> valid_range;
+};
+
+struct Capacity {  // v1.DeviceCapacity
+  Quantity value;
+  std::optional<RequestPolicy> policy;
+};
+
+struct Taint {  // v1.DeviceTaint
+  std::string key, value, effect;
+};
+
+struct CounterUse {  // v1.DeviceCounterConsumption
+  std::string set;
+  std::map<std::string, Quantity> counters;
+};
+
+// A driver may write an attribute by its id alone and by the full name: then the full name wins in
+// constraints. Keys of `attributes` and `capacity` are as written.
+struct Device {
+  std::string name;
+  std::map<std::string, AttributeValue> attributes;
+  std::map<std::string, Capacity> capacity;
+  std::vector<Taint> taints;
+  std::vector<CounterUse> consumes;
+  bool allow_multiple_allocations = false;
+  bool binds_to_node = false;
+  std::vector<std::string> binding_conditions, binding_failure_conditions;
+};
+
+}  // namespace plimsoll::dra
