@@ -77,6 +77,10 @@ class KubeCluster {
   // SIGTERM (SIGKILL after 10 s), then starts it again on the same port and data and waits until it
   // is ready.
   [[nodiscard]] Result<void> restart_apiserver();
+  // SIGSTOP and SIGCONT for the etcd: what a disk that hangs does to it.
+  void signal_etcd(int number) const {
+    if (etcd_) etcd_->signal(number);
+  }
   // SIGKILL: connections break as they do in a crash. start_apiserver() brings it back.
   void kill_apiserver();
   [[nodiscard]] Result<void> start_apiserver();
