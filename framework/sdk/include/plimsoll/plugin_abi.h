@@ -313,7 +313,7 @@ typedef struct plimsoll_host {
   void (*api_request)(plimsoll_host_ctx*, const plimsoll_api_request*,
                       void (*done)(void* user, int32_t status, plimsoll_str body), void* user);
   /* The texts of a reason id: a list of plimsoll_str, empty for an unknown id. The list is valid
-   * until the next call on this thread; the texts are valid for the life of the process. */
+   * until the next call on this thread, the texts for 64 calls or, of usual reasons, for ever. */
   plimsoll_list (*reason_texts)(plimsoll_host_ctx*, uint32_t reason);
 
   /* Metrics; any thread. metric returns NULL and sets an error text if the spec is wrong or clashes
