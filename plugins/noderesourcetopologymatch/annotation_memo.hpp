@@ -20,7 +20,8 @@ class AnnotationMemo {
   using Reading = std::shared_ptr<const LedgerAccess::Reading>;
 
   // zones_annotation() of the two. Valid until the next call.
-  [[nodiscard]] const std::string& of(const Reading& pod, const LedgerAccess::Charges& where) {
+  [[nodiscard]] const std::string& of(const Reading& pod,
+                                      const std::vector<plimsoll_numa_charge>& where) {
     auto hash = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(pod.get()));
     for (const plimsoll_numa_charge& charge : where) {
       hash = mix(hash, uint64_t{charge.container} << 32 | charge.zone_id);
@@ -35,12 +36,13 @@ class AnnotationMemo {
  private:
   struct Known {
     Reading pod;  // kept, so that no other pod gets its place in memory
-    LedgerAccess::Charges where;
+    std::vector<plimsoll_numa_charge> where;
     std::string text;
   };
 
   // Amounts are not in the text.
-  [[nodiscard]] static bool same(const LedgerAccess::Charges& a, const LedgerAccess::Charges& b) {
+  [[nodiscard]] static bool same(const std::vector<plimsoll_numa_charge>& a,
+                                 const std::vector<plimsoll_numa_charge>& b) {
     if (a.size() != b.size()) return false;
     for (size_t i = 0; i < a.size(); ++i) {
       if (a[i].container != b[i].container || a[i].zone_id != b[i].zone_id ||

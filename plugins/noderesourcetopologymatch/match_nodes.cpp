@@ -24,7 +24,7 @@ struct Room {
   std::vector<uint32_t> closer;  // positions in the slots that are asked about
   std::vector<uint32_t> closer_slots;
   std::vector<uint32_t> refused;  // positions in `closer`
-  LedgerAccess::Judgements judgements;
+  std::vector<Judgement> judgements;
 };
 
 bool only_adds(const auto& changes) {
@@ -43,7 +43,7 @@ void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked
   if (round.refused.empty() && round.doubted.empty() && refusals_.empty()) return;
   Wait wait;
   if (!round.asked.empty() && round.no == round.open && round.uncertain != UINT32_MAX) {
-    wait = {host_.now_ms(), round.uncertain, ledger_.doubt(round.uncertain)};
+    wait = {host_.now_ms(), round.uncertain, ledger_->doubt(round.uncertain)};
   }
   refusals_.note(hash_requests(pod), asked.inquiry, round, wait);
 }
@@ -72,7 +72,7 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
   round.open = slots.size();
   if (slots.empty()) return;
   admitted.resize(slots.size());
-  ledger_.admits_many(slots, asked.inquiry, admitted.data());
+  ledger_->admits_many(slots, *asked.inquiry, admitted.data());
   const size_t left = static_cast<size_t>(std::count(admitted.begin(), admitted.end(), 0));
   closer.clear();
   closer_slots.clear();
@@ -81,10 +81,11 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
     closer.push_back(static_cast<uint32_t>(i));
     closer_slots.push_back(slots[i]);
   }
-  ledger_.judge_many(closer_slots, asked.inquiry, judgements);
+  judgements.resize(left);
+  ledger_->judge_many(closer_slots, *asked.inquiry, judgements);
   refused.clear();
   for (size_t i = 0; i < left; ++i) {
-    if (!judgements.at(i).fits()) refused.push_back(static_cast<uint32_t>(i));
+    if (!judgements[i].fits()) refused.push_back(static_cast<uint32_t>(i));
   }
   if (refused.empty() && refusals_.empty()) return;  // nothing to note
   const uint32_t most = highest(slots.data(), slots.size());
@@ -92,7 +93,7 @@ void NodeResourceTopologyMatch::filter_many(const Asked& asked, Nodes nodes,
   round.refused.reserve(most);
   for (const uint32_t i : refused) {
     round.refused.set(closer_slots[i]);
-    refuse(all ? closer[i] : rows[closer[i]], judgements.at(i), false);
+    refuse(all ? closer[i] : rows[closer[i]], judgements[i], false);
   }
 }
 
@@ -151,7 +152,7 @@ void NodeResourceTopologyMatch::score_as_they_are(const NodeScore& score, Nodes 
   if (nodes.slots().empty() || !score.covers_alike()) {
     for (size_t begin = 0; begin < nodes.size(); begin += slots.size()) {
       const auto batch = slots_of(nodes, begin, slots);
-      ledger_.land_many(batch, nullptr, std::span(views).first(batch.size()));
+      ledger_->land_many(batch, nullptr, std::span(views).first(batch.size()));
       for (size_t i = 0; i < batch.size(); ++i) {
         scores[begin + i] = score.on(views[i].node, scratch);
       }
@@ -159,13 +160,13 @@ void NodeResourceTopologyMatch::score_as_they_are(const NodeScore& score, Nodes 
     return;
   }
   AlikeScores known(nodes.slots());
-  ledger_.alike(nodes.size(), nullptr, [&](const plimsoll_numa_alike& alike) {
+  ledger_->alike(nodes.size(), nullptr, [&](const plimsoll_numa_alike& alike) {
     known.put(alike, [&](const auto& group, uint8_t* out) { score.on_alike(group, out); });
   });
   known.fill(scores, [&](std::span<const uint32_t> places) {
     for (size_t i = 0; i < places.size(); ++i) slots[i] = nodes.slots()[places[i]];
-    ledger_.land_many(std::span(slots).first(places.size()), nullptr,
-                      std::span(views).first(places.size()));
+    ledger_->land_many(std::span(slots).first(places.size()), nullptr,
+                       std::span(views).first(places.size()));
     for (size_t i = 0; i < places.size(); ++i) {
       scores[places[i]] = score.on(views[i].node, scratch);
     }

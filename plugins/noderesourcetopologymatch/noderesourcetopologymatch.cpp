@@ -77,7 +77,7 @@ NodeResourceTopologyMatch::Told NodeResourceTopologyMatch::told_by(const plimsol
   if (!told.node) return told;  // its Node comes as an event of its own
   // The ledger's answer is about the last event of all.
   const bool late = attempted_;
-  told.may_help = late || ledger_.eased(told.node.slot());
+  told.may_help = late || ledger_.service().eased(told.node.slot());
   // The ledger does not see the end of a nomination, which arrives as a pod event. A pod that never
   // held anything requeues nothing.
   if (event.old_pod != nullptr && (late || !told.may_help)) told.may_help = pins(*event.old_pod);
@@ -108,11 +108,11 @@ bool NodeResourceTopologyMatch::fits_again(Refusals::Kind* kind, Pod pod, Node n
     Asked asked = ask(pod);
     return judge(nullptr, asked, node).fits() && fits_beside_nominated(pod, node);
   }
-  const uint64_t change = ledger_.change_of(slot);
+  const uint64_t change = ledger_->change_of(slot);
   if (kind->judged_slot != slot || kind->judged_change != change) {
     kind->judged_slot = slot;
     kind->judged_change = change;
-    kind->judged_fits = ledger_.judge(slot, kind->inquiry).fits();
+    kind->judged_fits = ledger_->judge(slot, *kind->inquiry).fits();
   }
   return kind->judged_fits && fits_beside_nominated(pod, node);
 }
@@ -133,7 +133,7 @@ bool NodeResourceTopologyMatch::fits_beside_nominated(Pod pod, Node node) const 
 // Requeues pods when room appears without a cluster event.
 void NodeResourceTopologyMatch::wake_for(uint32_t slot) {
   const bool wanted = refusals_.any_refused(slot, [&](const Refusals::Kind& kind) {
-    return !by_kubelet() || kind.inquiry == nullptr || ledger_.judge(slot, kind.inquiry).fits();
+    return !by_kubelet() || kind.inquiry == nullptr || ledger_->judge(slot, *kind.inquiry).fits();
   });
   if (wanted) host_.requeue_rejected();
 }
@@ -152,7 +152,7 @@ bool NodeResourceTopologyMatch::matters(const Asked& asked) const {
 Verdict NodeResourceTopologyMatch::reference_verdict(Asked& asked, Node node,
                                                      const plimsoll_numa_node* zones) const {
   if (zones == nullptr && needs_alignment(asked.request())) {
-    if (ledger_.malformed(node.slot())) return Verdict::kInvalidTopology;
+    if (ledger_->malformed(node.slot())) return Verdict::kInvalidTopology;
     if (ledger_.awaits_report(node.slot())) return Verdict::kNoReport;
   }
   return reference_fit(asked.request(), zones, allocatable_of(node), asked.scratch);
@@ -189,23 +189,23 @@ Status NodeResourceTopologyMatch::remove_pod(plimsoll_cycle& cycle, Pod, Pod rem
 const NodeResourceTopologyMatch::WhatIf::Changes* NodeResourceTopologyMatch::changes_on(
     const WhatIf* what_if, Node node) const {
   // Unknown zones cannot be changed.
-  if (what_if == nullptr || ledger_.node(node.slot()) == nullptr) return nullptr;
+  if (what_if == nullptr || ledger_->node(node.slot()) == nullptr) return nullptr;
   return what_if->on(node.slot());
 }
 
 bool NodeResourceTopologyMatch::fits_changed(const WhatIf::Changes& changes, Node node,
-                                             const LedgerAccess::Fits& fits) const {
+                                             const LedgerAnswers::Fits& fits) const {
   std::vector<plimsoll_str> without;
   std::vector<const PodRequest*> with;
   for (const WhatIf::Change& change : changes) {
-    const bool there = ledger_.holds(node.slot(), change.uid);
+    const bool there = ledger_->holds(node.slot(), change.uid);
     if (there && change.net < 0) without.push_back(str(change.uid));
     // The pod may not fit yet while the pods that make room for it still leave: then it gets the
     // zone with most free.
     if (!there && change.net > 0) with.push_back(&change.demand->request);
   }
-  if (without.empty() && with.empty()) return fits(*ledger_.node(node.slot()));
-  return ledger_.fits_without(node.slot(), without, [&](const plimsoll_numa_node& zones) {
+  if (without.empty() && with.empty()) return fits(*ledger_->node(node.slot()));
+  return ledger_->fits_without(node.slot(), without, [&](const plimsoll_numa_node& zones) {
     if (with.empty()) return fits(zones);
     const size_t cells = size_t{zones.zone_count} * zones.resource_count;
     std::vector<int64_t> free(zones.free, zones.free + cells);
@@ -220,14 +220,14 @@ Judgement NodeResourceTopologyMatch::judge_changed(const WhatIf::Changes& change
                                                    Node node) const {
   if (by_kubelet()) {
     std::vector<plimsoll_str> without;
-    std::vector<LedgerAccess::Inquiry> with;
+    std::vector<LedgerAccess::Asked> with;
     for (const WhatIf::Change& change : changes) {
-      const bool there = ledger_.holds(node.slot(), change.uid);
+      const bool there = ledger_->holds(node.slot(), change.uid);
       if (there && change.net < 0) without.push_back(str(change.uid));
       if (!there && change.net > 0 && change.demand) with.push_back(change.demand->inquiry);
     }
-    if (without.empty() && with.empty()) return ledger_.judge(node.slot(), asked.inquiry);
-    return ledger_.judge_changed(node.slot(), asked.inquiry, without, with);
+    if (without.empty() && with.empty()) return ledger_->judge(node.slot(), *asked.inquiry);
+    return ledger_->judge_changed(node.slot(), *asked.inquiry, without, with);
   }
   Judgement judgement;
   const bool fitting = fits_changed(changes, node, [&](const plimsoll_numa_node& zones) {
@@ -242,15 +242,15 @@ Judgement NodeResourceTopologyMatch::judge(const WhatIf::Changes* changes, Asked
                                            Node node) const {
   if (!matters(asked)) return {};
   if (changes != nullptr) return judge_changed(*changes, asked, node);
-  if (by_kubelet()) return ledger_.judge(node.slot(), asked.inquiry);
-  return {reference_verdict(asked, node, ledger_.node(node.slot())), Judgement::kNoResource};
+  if (by_kubelet()) return ledger_->judge(node.slot(), *asked.inquiry);
+  return {reference_verdict(asked, node, ledger_->node(node.slot())), Judgement::kNoResource};
 }
 
 bool NodeResourceTopologyMatch::fits_soon(Asked& asked, Node node) const {
-  if (by_kubelet()) return ledger_.fits_soon(node.slot(), asked.inquiry);
-  const plimsoll_numa_node* zones = ledger_.node(node.slot());
+  if (by_kubelet()) return ledger_->fits_soon(node.slot(), *asked.inquiry);
+  const plimsoll_numa_node* zones = ledger_->node(node.slot());
   if (zones == nullptr || zones->leaving == 0) return false;
-  return ledger_.fits_without(node.slot(), {}, [&](const plimsoll_numa_node& then) {
+  return ledger_->fits_without(node.slot(), {}, [&](const plimsoll_numa_node& then) {
     return reference_verdict(asked, node, &then) == Verdict::kFits;
   });
 }
@@ -268,19 +268,19 @@ uint32_t NodeResourceTopologyMatch::reason_of(const Judgement& judgement, Pod po
 }
 
 Status NodeResourceTopologyMatch::reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
-  LedgerAccess::Charges where;
+  std::vector<plimsoll_numa_charge> where;
   Asked asked = ask(pod);
   if (by_kubelet()) {
     // The ledger judges by itself, except that it takes every pod where it knows nothing: this is
     // computed again only if it refuses.
     const bool waits = asked.inquiry != nullptr && ledger_.awaits_report(node.slot());
-    if (waits || !ledger_.reserve(node.slot(), *pod, false, where)) {
+    if (waits || !ledger_.service().reserve(node.slot(), *pod, false, where)) {
       return refuse_to_reserve(asked, pod, node, judge(nullptr, asked, node));
     }
   } else {
     const Judgement judgement = judge(nullptr, asked, node);
     if (!judgement.fits()) return refuse_to_reserve(asked, pod, node, judgement);
-    static_cast<void>(ledger_.reserve(node.slot(), *pod, true, where));
+    ledger_.service().reserve(node.slot(), *pod, true, where);
   }
   const std::string& zones = annotations_.of(asked.pod, where);
   if (!zones.empty()) host_.annotate(cycle, kZonesAnnotation, zones);
@@ -298,11 +298,11 @@ void NodeResourceTopologyMatch::tell_wait(Pod pod) {
   const Node node = host_.node(wait.slot);
   if (ms < kLongWaitMs || !node) return;
   const std::string_view because =
-      wait.because == PLIMSOLL_NUMA_DOUBT_ORDER     ? "the order of its pods was not known"
-      : wait.because == PLIMSOLL_NUMA_DOUBT_REFUSED ? "its kubelet had refused a pod"
-      : wait.because == PLIMSOLL_NUMA_DOUBT_AWAY    ? "its kubelet was away"
-      : wait.because == PLIMSOLL_NUMA_DOUBT_UNKNOWN ? "an unknown amount could come free"
-                                                    : "it had none";
+      wait.because == Doubt::kOrder     ? "the order of its pods was not known"
+      : wait.because == Doubt::kRefused ? "its kubelet had refused a pod"
+      : wait.because == Doubt::kAway    ? "its kubelet was away"
+      : wait.because == Doubt::kUnknown ? "an unknown amount could come free"
+                                        : "it had none";
   host_.emit_event(pod, false, "WaitedForZones", "Scheduling",
                    "waited " + std::to_string(ms / 1000) + " s for a report of node " +
                        std::string(node.name()) + ": " + std::string(because));
@@ -322,8 +322,7 @@ Status NodeResourceTopologyMatch::refuse_to_reserve(const Asked& asked, Pod pod,
 }
 
 void NodeResourceTopologyMatch::unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
-  const plimsoll_numa_ledger& service = ledger_.service();
-  service.unreserve(service.ctx, &*pod);
+  ledger_.service().unreserve(*pod);
 }
 
 Status NodeResourceTopologyMatch::sign(Pod pod, sdk::Sink& sink) {
@@ -340,9 +339,9 @@ void NodeResourceTopologyMatch::explain(const plimsoll_cycle& cycle, Pod pod, No
   }
   const Judgement judgement = judge(changes_on(host_.state<WhatIf>(cycle), node), asked, node);
   if (by_kubelet()) {
-    sink.put(ledger_.explain(node.slot(), asked.inquiry, *pod, judgement.verdict));
+    sink.put(ledger_.service().explain(node.slot(), *asked.inquiry, *pod, judgement.verdict));
   } else {
-    sink.put(explain_text(asked.request(), ledger_.node(node.slot()), allocatable_of(node),
+    sink.put(explain_text(asked.request(), ledger_->node(node.slot()), allocatable_of(node),
                           judgement.verdict, host_.now_ms(), asked.scratch));
   }
 }

@@ -71,8 +71,8 @@ class NodeResourceTopologyMatch {
  private:
   // A pod's requests, in the terms of both admission models.
   struct Demand {
-    PodRequest request;             // without views
-    LedgerAccess::Inquiry inquiry;  // null: no kubelet looks at it
+    PodRequest request;           // without views
+    LedgerAccess::Asked inquiry;  // null: no kubelet looks at it
   };
   using WhatIf = PodChanges<Demand>;
   // The node of an event, and whether the event may help pods that were refused there.
@@ -83,7 +83,7 @@ class NodeResourceTopologyMatch {
   // A pod that is filtered.
   struct Asked {
     std::shared_ptr<const LedgerAccess::Reading> pod;
-    LedgerAccess::Inquiry inquiry;  // admission model Kubelet only
+    LedgerAccess::Asked inquiry;  // admission model Kubelet only
     Scratch scratch;
     [[nodiscard]] const PodRequest& request() const { return pod->request; }
   };
@@ -121,7 +121,7 @@ class NodeResourceTopologyMatch {
                                           const plimsoll_numa_node* zones) const;
   // Whether `fits` holds for the changed node's counts; see LedgerAccess::fits_without.
   bool fits_changed(const WhatIf::Changes& changes, sdk::Node node,
-                    const LedgerAccess::Fits& fits) const;
+                    const LedgerAnswers::Fits& fits) const;
   void note(const plimsoll_pod& pod, const Asked& asked, FilterRound& round) const;
   // The pod got a node: says for how long it waited for one of which too little was known.
   void tell_wait(sdk::Pod pod);

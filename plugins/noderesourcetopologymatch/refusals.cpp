@@ -36,7 +36,7 @@ Refusals::Kinds::iterator Refusals::look_up(const RequestsHash& requests) {
   return kind.empty() ? recent_.end() : admit(std::move(kind));
 }
 
-void Refusals::note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
+void Refusals::note(const RequestsHash& requests, const LedgerAccess::Asked& inquiry,
                     const FilterRound& round, const Wait& wait) {
   const std::scoped_lock lock(mutex_);
   auto known = look_up(requests);

@@ -71,13 +71,13 @@ struct FilterRound {
 struct Wait {
   int64_t since_ms = 0;  // 0: they do not
   uint32_t slot = 0;
-  uint32_t because = 0;  // PLIMSOLL_NUMA_DOUBT_*
+  Doubt because = Doubt::kNone;
 };
 
 class Refusals {
  public:
   struct Kind {
-    LedgerAccess::Inquiry inquiry;  // may be null
+    LedgerAccess::Asked inquiry;  // may be null
     Slots refused;
     bool whole = true;  // false: the kind may have been known before, with more refusals
     Slots doubted;  // uncertain without some of their pods: whether eviction helps is still open
@@ -90,7 +90,7 @@ class Refusals {
   // `most`: kinds that are remembered for sure; up to twice as many are.
   explicit Refusals(size_t most = 1024) : most_(most) {}
 
-  void note(const RequestsHash& requests, const LedgerAccess::Inquiry& inquiry,
+  void note(const RequestsHash& requests, const LedgerAccess::Asked& inquiry,
             const FilterRound& round, const Wait& wait = {});
   // Ends the wait of such pods: one of them got a node. Nothing: they did not wait.
   [[nodiscard]] Wait end_wait(const RequestsHash& requests);

@@ -27,7 +27,7 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     const PodRequest& request = reading->request;
     Scratch scratch;
     for (size_t i = 0; i < nodes.size(); ++i) {
-      scores[i] = score_node(args_.strategy, request, ledger_.node(nodes[i].slot()), scratch);
+      scores[i] = score_node(args_.strategy, request, ledger_->node(nodes[i].slot()), scratch);
     }
     return sdk::Status::success();
   }
@@ -37,7 +37,7 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     return std::make_shared<Asked>(
         Asked{reading, ZoneScore(args_.strategy, first, reading->request, tied)});
   });
-  const LedgerAccess::Inquiry& asked = like->pod->inquiry;
+  const LedgerAccess::Asked& asked = like->pod->inquiry;
   const ZoneScore& score = like->score;
   if (score.is_always_most()) {
     std::fill(scores.begin(), scores.end(), kMaxScore);
@@ -48,7 +48,7 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
     return sdk::Status::success();
   }
   AlikeScores known(nodes.slots());
-  ledger_.alike(nodes.size(), asked, [&](const plimsoll_numa_alike& alike) {
+  ledger_->alike(nodes.size(), asked.get(), [&](const plimsoll_numa_alike& alike) {
     if (alike.taking == nullptr) return;
     known.put(alike, [&](const auto& group, uint8_t* out) { score.on_alike(group, out); });
   });
@@ -59,7 +59,7 @@ sdk::Status TopologyScore::score(const plimsoll_cycle&, sdk::Pod pod, sdk::Nodes
   return sdk::Status::success();
 }
 
-void TopologyScore::score_one_by_one(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
+void TopologyScore::score_one_by_one(const LedgerAccess::Asked& asked, const ZoneScore& score,
                                      sdk::Nodes nodes, std::span<int64_t> scores) const {
   OneZoneUse room;
   std::array<uint32_t, kBatch> places;
@@ -71,7 +71,7 @@ void TopologyScore::score_one_by_one(const LedgerAccess::Inquiry& asked, const Z
 }
 
 // At most kBatch of them.
-void TopologyScore::score_places(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
+void TopologyScore::score_places(const LedgerAccess::Asked& asked, const ZoneScore& score,
                                  sdk::Nodes nodes, std::span<const uint32_t> places,
                                  std::span<int64_t> scores, OneZoneUse& room) const {
   std::array<uint32_t, kBatch> slots{};
@@ -80,8 +80,8 @@ void TopologyScore::score_places(const LedgerAccess::Inquiry& asked, const ZoneS
   for (size_t i = 0; i < places.size(); ++i) {
     slots[i] = listed.empty() ? nodes[places[i]].slot() : listed[places[i]];
   }
-  ledger_.land_many(std::span(slots).first(places.size()), asked,
-                    std::span(landings).first(places.size()));
+  ledger_->land_many(std::span(slots).first(places.size()), asked.get(),
+                     std::span(landings).first(places.size()));
   for (size_t i = 0; i < places.size(); ++i) {
     NodeCpu cpu;
     if (score.reads_cpu()) cpu.requested = nodes[places[i]].requested(PLIMSOLL_RESOURCE_CPU);
@@ -91,7 +91,8 @@ void TopologyScore::score_places(const LedgerAccess::Inquiry& asked, const ZoneS
       continue;
     }
     const bool lands = asked != nullptr && landing.node != nullptr;
-    scores[places[i]] = score.on(landing.node, lands ? ledger_.use(slots[i], asked) : nullptr, cpu);
+    scores[places[i]] =
+        score.on(landing.node, lands ? ledger_->use(slots[i], *asked) : nullptr, cpu);
   }
 }
 

@@ -43,10 +43,10 @@ class TopologyScore {
     ZoneScore score;
   };
 
-  void score_one_by_one(const LedgerAccess::Inquiry& asked, const ZoneScore& score,
-                        sdk::Nodes nodes, std::span<int64_t> scores) const;
+  void score_one_by_one(const LedgerAccess::Asked& asked, const ZoneScore& score, sdk::Nodes nodes,
+                        std::span<int64_t> scores) const;
   // Of the nodes in these places.
-  void score_places(const LedgerAccess::Inquiry& asked, const ZoneScore& score, sdk::Nodes nodes,
+  void score_places(const LedgerAccess::Asked& asked, const ZoneScore& score, sdk::Nodes nodes,
                     std::span<const uint32_t> places, std::span<int64_t> scores,
                     OneZoneUse& room) const;
 

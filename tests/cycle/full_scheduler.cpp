@@ -16,7 +16,7 @@
 #include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/store/device_service.h"
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_service.hpp"
 
 namespace plimsoll::testing {
 namespace {
@@ -295,8 +295,7 @@ bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>
 ClusterView FullScheduler::view() {
   ClusterView nodes;
   on_loop([&] {
-    const auto* ledger = host().find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
-                                                                   PLIMSOLL_NUMA_LEDGER_VERSION);
+    const topology::LedgerService* ledger = topology::LedgerService::find(host());
     const auto* devices = host().find_service<plimsoll_device_accounts>(
         PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
     for (uint32_t slot = 0; slot < host().slot_count(); ++slot) {
@@ -321,7 +320,7 @@ ClusterView FullScheduler::view() {
                           std::string(plimsoll::view(port.protocol)) + " " +
                           std::to_string(port.port));
       }
-      if (const plimsoll_numa_node* zones = ledger->node(ledger->ctx, slot)) {
+      if (const plimsoll_numa_node* zones = ledger->ask().node(slot)) {
         for (uint32_t row = 0; row < zones->resource_count; ++row) {
           for (uint32_t column = 0; column < zones->zone_count; ++column) {
             const std::string resource =

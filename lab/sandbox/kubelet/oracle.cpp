@@ -71,8 +71,8 @@ class Oracle {
         !scope->kubelets.take(std::string(node.name()), object)) {
       return sdk::Status::unschedulable(refusal_);
     }
-    LedgerAccess::Charges where;
-    static_cast<void>(ledger_.reserve(node.slot(), *pod, true, where));
+    std::vector<plimsoll_numa_charge> where;
+    ledger_.service().reserve(node.slot(), *pod, true, where);
     const std::string zones = topology::zones_annotation(topology::PodRequest(*pod), where);
     if (!zones.empty()) host_.annotate(cycle, kZonesAnnotation, zones);
     return sdk::Status::success();
@@ -82,8 +82,7 @@ class Oracle {
     if (OracleScope* const scope = world.load()) {
       scope->kubelets.give_back(std::string(node_name), std::string(sdk::view(pod->meta.uid)));
     }
-    const plimsoll_numa_ledger& service = ledger_.service();
-    service.unreserve(service.ctx, &*pod);
+    ledger_.service().unreserve(*pod);
   }
 
   void node_event(sdk::NodeEvent type, sdk::Node node, uint32_t) { ledger_.node_event(type, node); }

@@ -43,37 +43,21 @@ int type_of_resource(Pod pod, const DeviceTypes& types, uint32_t resource) {
 }  // namespace
 
 ZoneForecast::ZoneForecast(sdk::Host host, std::function<void()> on_freed)
-    : host_(std::move(host)), on_freed_(std::move(on_freed)) {
-  listener_.size = sizeof listener_;
-  listener_.ctx = this;
-  // Called from another module: no exception may pass.
-  listener_.freed = [](void* ctx, uint32_t) {
-    const auto& self = *static_cast<ZoneForecast*>(ctx);
-    try {
-      self.on_freed_();
-    } catch (const std::exception& error) {
-      self.host_.error_log(error.what());
-    }
-  };
-  listener_.closed = [](void* ctx) { static_cast<ZoneForecast*>(ctx)->ledger_ = nullptr; };
-}
+    : host_(std::move(host)), on_freed_(std::move(on_freed)) {}
 
 ZoneForecast::~ZoneForecast() {
-  if (ledger_ != nullptr) ledger_->unsubscribe(ledger_->ctx, &listener_);
+  if (ledger_ != nullptr) ledger_->unsubscribe(this);
 }
 
 void ZoneForecast::look() {
   if (ledger_ != nullptr) return;
-  ledger_ = host_.find_service<plimsoll_numa_ledger>(PLIMSOLL_NUMA_LEDGER_SERVICE,
-                                                     PLIMSOLL_NUMA_LEDGER_VERSION);
-  if (ledger_ != nullptr) ledger_->subscribe(ledger_->ctx, &listener_);
+  ledger_ = topology::LedgerService::find(host_);
+  if (ledger_ != nullptr) ledger_->subscribe(this);
 }
 
 LedgerPod ZoneForecast::ask(Pod pod) const {
   if (ledger_ == nullptr) return {};
-  plimsoll_numa_inquiry* made = ledger_->inquire(ledger_->ctx, &*pod);
-  if (made == nullptr) return {};
-  return {std::shared_ptr<plimsoll_numa_inquiry>(made, ledger_->inquiry_free)};
+  return {ledger_->inquire(*pod, topology::WithoutReport::kPass)};
 }
 
 ZoneForecast::WhatIf ZoneForecast::what_if(uint32_t slot,
@@ -81,10 +65,10 @@ ZoneForecast::WhatIf ZoneForecast::what_if(uint32_t slot,
   WhatIf what_if;
   if (changes == nullptr) return what_if;
   for (const LedgerChanges::Change& change : *changes) {
-    const bool there = ledger_->holds(ledger_->ctx, slot, str(change.uid)) != 0;
+    const bool there = ledger_->ask().holds(slot, change.uid);
     if (there && change.net < 0) what_if.without.push_back(str(change.uid));
-    if (!there && change.net > 0 && change.demand != nullptr && change.demand->inquiry != nullptr)
-      what_if.with.push_back(change.demand->inquiry.get());
+    if (!there && change.net > 0 && change.demand != nullptr)
+      what_if.with.push_back(change.demand->inquiry);
   }
   return what_if;
 }
@@ -94,20 +78,13 @@ PodZones ZoneForecast::zones(uint32_t slot, Pod pod, const LedgerPod& asked,
                              const LedgerChanges::Changes* changes) const {
   PodZones zones;
   if (ledger_ == nullptr || asked.inquiry == nullptr) return zones;
-  std::vector<plimsoll_numa_place> places;
-  const auto put = [](void* sink, const plimsoll_numa_place* place) {
-    static_cast<std::vector<plimsoll_numa_place>*>(sink)->push_back(*place);
-  };
   const WhatIf then = what_if(slot, changes);
-  const uint32_t known =
-      ledger_->where(ledger_->ctx, slot, asked.inquiry.get(), str(pod.uid()), then.without.data(),
-                     static_cast<uint32_t>(then.without.size()), then.with.data(),
-                     static_cast<uint32_t>(then.with.size()), put, &places);
-  if (known == PLIMSOLL_NUMA_PLACE_UNKNOWN) return zones;
-  zones.spread = known == PLIMSOLL_NUMA_PLACE_SPREAD;
+  const auto known = ledger_->ask().where(slot, *asked.inquiry, pod.uid(), then.without, then.with);
+  if (!known) return zones;
+  zones.spread = known->spread;
   const std::vector<uint32_t> by_container = types_asked(pod, types);
   std::array<ZoneSet, kMaxTypes> handed_out{};  // by the kubelet itself
-  for (const plimsoll_numa_place& place : places) {
+  for (const plimsoll_numa_place& place : known->places) {
     // What ends before the others run leaves its zones.
     if (place.kind == PLIMSOLL_CONTAINER_INIT) continue;
     zones.all |= place.zones;
@@ -129,20 +106,19 @@ OtherPods ZoneForecast::others(uint32_t slot, Pod pod,
   if (ledger_ == nullptr) return others;
   WhatIf then = what_if(slot, changes);
   then.without.push_back(str(pod.uid()));
-  ledger_->occupied(ledger_->ctx, slot, then.without.data(),
-                    static_cast<uint32_t>(then.without.size()), &others.by_single,
-                    &others.by_spread);
+  const topology::OccupiedZones occupied = ledger_->ask().occupied(slot, then.without);
+  others.by_single = occupied.by_single;
+  others.by_spread = occupied.by_spread;
   return others;
 }
 
 ZoneSet ZoneForecast::zones_on_record(std::string_view uid) const {
   ZoneSet zones = 0;
   if (ledger_ == nullptr) return zones;
-  const auto put = [](void* sink, const plimsoll_numa_charge* charge) {
-    if (charge->amount > 0)
-      *static_cast<ZoneSet*>(sink) |= zone_bit(static_cast<int>(charge->zone_id));
-  };
-  ledger_->promised(ledger_->ctx, str(uid), put, &zones);
+  const std::vector<topology::Charge>* charges = ledger_->ask().charges_of(uid);
+  if (charges == nullptr) return zones;
+  for (const topology::Charge& charge : *charges)
+    if (charge.amount > 0) zones |= zone_bit(static_cast<int>(charge.zone_id));
   return zones;
 }
 

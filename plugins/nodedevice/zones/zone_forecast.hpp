@@ -15,19 +15,19 @@
 #include <vector>
 
 #include "plugins/nodedevice/zones/numa_agreement.hpp"
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_service.hpp"
 #include "plugins/topology/pod/pod_changes.hpp"
 
 namespace plimsoll::devices {
 
 // A pod as the ledger is asked about it.
 struct LedgerPod {
-  std::shared_ptr<plimsoll_numa_inquiry> inquiry;
+  std::shared_ptr<topology::Inquiry> inquiry;
 };
 // Pods that a what-if adds and takes away: all of them, not only those with devices.
 using LedgerChanges = topology::PodChanges<LedgerPod>;
 
-class ZoneForecast {
+class ZoneForecast final : topology::LedgerService::Listener {
  public:
   // `on_freed`: pods that were refused for want of zones may fit now, and no event tells.
   ZoneForecast(sdk::Host host, std::function<void()> on_freed);
@@ -56,16 +56,17 @@ class ZoneForecast {
   [[nodiscard]] ZoneSet zones_on_record(std::string_view uid) const;
 
  private:
+  void zones_freed(uint32_t) override { on_freed_(); }
+  void ledger_gone() override { ledger_ = nullptr; }
   struct WhatIf {
     std::vector<plimsoll_str> without;
-    std::vector<const plimsoll_numa_inquiry*> with;
+    std::vector<std::shared_ptr<topology::Inquiry>> with;
   };
   [[nodiscard]] WhatIf what_if(uint32_t slot, const LedgerChanges::Changes* changes) const;
 
   sdk::Host host_;
   std::function<void()> on_freed_;
-  const plimsoll_numa_ledger* ledger_ = nullptr;
-  plimsoll_numa_listener listener_{};
+  topology::LedgerService* ledger_ = nullptr;
 };
 
 }  // namespace plimsoll::devices

@@ -1,12 +1,10 @@
-/* What the functions of the NUMA ledger's service (ledger_service.h) take and give. Plain C11. */
-#ifndef PLIMSOLL_TOPOLOGY_LEDGER_TYPES_H_
-#define PLIMSOLL_TOPOLOGY_LEDGER_TYPES_H_
+#pragma once
+// What others ask of the NUMA ledger, and what they get (ledger_service.hpp). Values only.
 
 #include <plimsoll/objects.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include <cstdint>
+#include <vector>
 
 enum {
   PLIMSOLL_NUMA_POLICY_NONE = 0,
@@ -120,63 +118,77 @@ typedef struct plimsoll_numa_place {
   uint64_t zones; /* bit i: the zone with id i */
 } plimsoll_numa_place;
 
-/* The results of `where`. */
-enum {
-  PLIMSOLL_NUMA_PLACE_UNKNOWN = 0, /* no report, refused, or it depends on unknown facts */
-  /* No container (scope pod: not the pod) is on more zones than it needs by their sizes. */
-  PLIMSOLL_NUMA_PLACE_NARROW = 1,
-  PLIMSOLL_NUMA_PLACE_SPREAD = 2 /* one is on more */
+namespace plimsoll::topology {
+
+// Zones by id: those of pods in a single zone, and those of pods in several zones.
+struct OccupiedZones {
+  uint64_t by_single = 0;
+  uint64_t by_spread = 0;
 };
 
-/* Why a kubelet would refuse a pod. */
-enum {
-  PLIMSOLL_NUMA_FITS = 0,
-  PLIMSOLL_NUMA_CANNOT_ALIGN_POD = 1, /* TopologyAffinityError, for the object in the name */
-  PLIMSOLL_NUMA_CANNOT_ALIGN_CONTAINER = 2,
-  PLIMSOLL_NUMA_CANNOT_ALIGN_INIT_CONTAINER = 3,
-  PLIMSOLL_NUMA_CANNOT_ALIGN_SIDECAR_CONTAINER = 4,
-  PLIMSOLL_NUMA_INVALID_TOPOLOGY = 5, /* the node's object cannot be read */
-  PLIMSOLL_NUMA_NOT_WHOLE_CORES = 6,  /* SMTAlignmentError */
-  PLIMSOLL_NUMA_TOO_FEW_CPUS = 7,     /* UnexpectedAdmissionError; the name says what is short */
-  PLIMSOLL_NUMA_TOO_FEW_DEVICES = 8,
-  PLIMSOLL_NUMA_MEMORY_UNAVAILABLE = 9,
-  PLIMSOLL_NUMA_NO_SHARED_POOL = 10, /* EmptyPodSharedPoolError */
-  PLIMSOLL_NUMA_UNCERTAIN = 11, /* only the next report can show whether the kubelet admits it */
-  PLIMSOLL_NUMA_NO_REPORT = 12  /* the pod waits for a report, PLIMSOLL_NUMA_WITHOUT_REPORT_* */
-};
-#define PLIMSOLL_NUMA_NO_RESOURCE UINT32_MAX
-
-/* Why more than one state of a node is possible. */
-enum {
-  PLIMSOLL_NUMA_DOUBT_NONE = 0,
-  PLIMSOLL_NUMA_DOUBT_ORDER = 1,   /* the order of pods, or their zones, are not known */
-  PLIMSOLL_NUMA_DOUBT_UNKNOWN = 2, /* something may come free, nobody knows how much or where */
-  PLIMSOLL_NUMA_DOUBT_REFUSED = 3, /* its kubelet refused a pod since the last report */
-  PLIMSOLL_NUMA_DOUBT_AWAY = 4,    /* its kubelet ended, and has not taken up its pods again */
-  PLIMSOLL_NUMA_DOUBT_GONE = 5     /* it had a report, which was deleted */
+// The zones from which a pod's containers were allocated something, by resource. `spread`: some
+// container (scope pod: the pod) is on more zones than it needs by their sizes.
+struct Whereabouts {
+  std::vector<plimsoll_numa_place> places;
+  bool spread = false;
 };
 
-/* What a pod does on a node without a report. */
-enum {
-  PLIMSOLL_NUMA_WITHOUT_REPORT_PASS = 0,
-  PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT_IF_GONE = 1, /* it waits if there was a report */
-  PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT = 2
+// What a pod takes from one zone, all containers together.
+struct Charge {
+  uint32_t zone_id = 0;
+  uint32_t resource = 0;
+  int64_t amount = 0;  // at most, over the pod's life
+  int64_t held = 0;    // of that, what the pod keeps though reports do not count it
 };
 
-/* A pod to ask about, prepared once for all nodes. It belongs to one thread. */
-typedef struct plimsoll_numa_inquiry plimsoll_numa_inquiry;
+// Why a kubelet would refuse a pod.
+enum class Verdict : uint8_t {
+  kFits,
+  kCannotAlignPod,  // TopologyAffinityError, for the object in the name
+  kCannotAlignContainer,
+  kCannotAlignInitContainer,
+  kCannotAlignSidecarContainer,
+  kInvalidTopology,  // the node's object cannot be read
+  // Of admission model Kubelet only:
+  kNotWholeCores,  // SMTAlignmentError
+  kTooFewCpus,     // UnexpectedAdmissionError; the name says what is short
+  kTooFewDevices,
+  kMemoryUnavailable,
+  kNoSharedPool,  // EmptyPodSharedPoolError
+  kUncertain,     // only the next report can show whether the kubelet admits it
+  // Of both:
+  kNoReport  // nothing is known of its zones; the pod waits for a report
+};
+inline constexpr uint32_t kVerdicts = static_cast<uint32_t>(Verdict::kNoReport) + 1;
 
-typedef void (*plimsoll_numa_put_text)(void* sink, const char* text, size_t length);
-
-typedef void (*plimsoll_numa_put)(void* sink, const plimsoll_numa_charge* charge);
-
-typedef void (*plimsoll_numa_put_place)(void* sink, const plimsoll_numa_place* place);
-
-typedef void (*plimsoll_numa_put_alike)(void* sink, const plimsoll_numa_alike* nodes);
-
-typedef int32_t (*plimsoll_numa_fits)(void* sink, const plimsoll_numa_node* node);
-
-#ifdef __cplusplus
+// The pod waits for what will be known of the node, and nobody is evicted for it.
+[[nodiscard]] constexpr bool waits(Verdict verdict) {
+  return verdict == Verdict::kUncertain || verdict == Verdict::kNoReport;
 }
-#endif
-#endif /* PLIMSOLL_TOPOLOGY_LEDGER_TYPES_H_ */
+
+struct Judgement {
+  Verdict verdict = Verdict::kFits;
+  // What is short, if that is one resource alone; or kNoResource.
+  static constexpr uint32_t kNoResource = UINT32_MAX;
+  uint32_t resource = kNoResource;
+
+  [[nodiscard]] bool fits() const { return verdict == Verdict::kFits; }
+};
+
+// Why more than one state of a node is possible.
+enum class Doubt : uint8_t {
+  kNone,
+  kOrder,    // the order of pods, or their zones, are not known
+  kUnknown,  // something may come free, nobody knows how much or where
+  kRefused,  // its kubelet refused a pod since the last report
+  kAway,     // its kubelet ended, and has not taken up its pods again
+  kGone      // it had a report, which was deleted
+};
+
+// What a pod that a kubelet ties to zones does on a node without a report.
+enum class WithoutReport : uint8_t { kPass, kWaitIfGone, kWait };
+[[nodiscard]] constexpr bool waits(WithoutReport what, bool gone) {
+  return what == WithoutReport::kWait || (gone && what == WithoutReport::kWaitIfGone);
+}
+
+}  // namespace plimsoll::topology

@@ -13,6 +13,18 @@ namespace plimsoll::topology {
 using kubelet::NodeState;
 using kubelet::PodDemand;
 
+namespace {
+
+std::vector<const PodDemand*> demands_of(LedgerAnswers::Pods pods) {
+  std::vector<const PodDemand*> demands;
+  for (const auto& pod : pods) {
+    if (pod != nullptr) demands.push_back(pod->demand.get());
+  }
+  return demands;
+}
+
+}  // namespace
+
 bool Questions::is_of(uint32_t slot, std::string_view node_uid) const {
   const NodeRecord* node = nodes_.in(slot);
   return node != nullptr && node->identity.uid == node_uid;
@@ -34,7 +46,7 @@ const PodRecord* Questions::pod(std::string_view uid) const {
   return node == nullptr ? nullptr : node->find(key);
 }
 
-OccupiedZones Questions::occupied(uint32_t slot, std::span<const plimsoll_str> without) const {
+OccupiedZones Questions::occupied(uint32_t slot, Uids without) const {
   OccupiedZones occupied;
   const NodeRecord* node = nodes_.in(slot);
   if (node == nullptr) return occupied;
@@ -77,12 +89,10 @@ Judgement Questions::judge(uint32_t slot, Inquiry& pod) const {
   return node == nullptr ? Judgement() : topology::judge(*node, pod);
 }
 
-Judgement Questions::judge_changed(uint32_t slot, Inquiry& pod,
-                                   std::span<const plimsoll_str> without,
-                                   std::span<const PodDemand* const> with) const {
+Judgement Questions::judge_changed(uint32_t slot, Inquiry& pod, Uids without, Pods with) const {
   const NodeRecord* node = nodes_.in(slot);
   if (!pod.matters() || node == nullptr) return {};
-  return topology::judge_changed(*node, pod, without, with);
+  return topology::judge_changed(*node, pod, without, demands_of(with));
 }
 
 bool Questions::fits_soon(uint32_t slot, Inquiry& pod) const {
@@ -96,8 +106,7 @@ bool Questions::fits_soon(uint32_t slot, Inquiry& pod) const {
   return then == Verdict::kFits || then == Verdict::kUncertain;
 }
 
-bool Questions::fits_without(uint32_t slot, std::span<const plimsoll_str> uids,
-                             const Release::Fits& fits) const {
+bool Questions::fits_without(uint32_t slot, Uids uids, const Fits& fits) const {
   const NodeRecord* node = reported(slot);
   if (node == nullptr) return false;
   const auto lay = node->aligns() ? Release::Lay::kInOneZone : Release::Lay::kAnywhere;
@@ -126,8 +135,7 @@ const plimsoll_numa_use* Questions::use(uint32_t slot, Inquiry& pod) const {
 }
 
 std::optional<Whereabouts> Questions::where(uint32_t slot, Inquiry& pod, std::string_view uid,
-                                            std::span<const plimsoll_str> without,
-                                            std::span<const PodDemand* const> with) const {
+                                            Uids without, Pods with) const {
   const NodeRecord* node = reported(slot);
   if (node == nullptr || !pod.matters()) return std::nullopt;
   const kubelet::NodeModel& model = *node->report.model;
@@ -142,7 +150,7 @@ std::optional<Whereabouts> Questions::where(uint32_t slot, Inquiry& pod, std::st
     if (timeline.unknown || timeline.unclear) return std::nullopt;
     pod.state = timeline.replay(pod.scratch).likely;
   }
-  bring(model, pod.state, with, pod.scratch);
+  bring(model, pod.state, demands_of(with), pod.scratch);
   const kubelet::Admission given = admit_and_start(model, pod.state, *pod.demand, pod.scratch);
   if (!given.admitted()) return std::nullopt;
   return whereabouts_of(model, *pod.demand, given);

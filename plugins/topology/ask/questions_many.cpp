@@ -15,8 +15,7 @@ constexpr size_t kAhead = 8;
 
 }  // namespace
 
-void Questions::judge_many(std::span<const uint32_t> slots, Inquiry& pod,
-                           std::span<Judgement> judgements) const {
+void Questions::judge_many(Slots slots, Inquiry& pod, std::span<Judgement> judgements) const {
   const bool quick = pod.matters() && !pod.scratch.uses_full_lists();
   const kubelet::QuickPlan* plan = nullptr;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -28,7 +27,7 @@ void Questions::judge_many(std::span<const uint32_t> slots, Inquiry& pod,
   if (slots.size() > kFewNodes) pod.plans.drop();
 }
 
-void Questions::land_many(std::span<const uint32_t> slots, Inquiry* pod,
+void Questions::land_many(Slots slots, Inquiry* pod,
                           std::span<plimsoll_numa_landing> landings) const {
   const bool quick = pod != nullptr && !pod->scratch.uses_full_lists();
   const kubelet::QuickPlan* plan = nullptr;
@@ -59,8 +58,7 @@ void Questions::land_many(std::span<const uint32_t> slots, Inquiry* pod,
   }
 }
 
-void Questions::admits_many(std::span<const uint32_t> slots, Inquiry& pod,
-                            uint8_t* admitted) const {
+void Questions::admits_many(Slots slots, Inquiry& pod, uint8_t* admitted) const {
   std::fill_n(admitted, slots.size(), uint8_t{0});
   const ZoneColumns& columns = glances_.columns();
   if (!pod.matters() || !columns.pays(slots.size())) return;
@@ -71,11 +69,11 @@ void Questions::admits_many(std::span<const uint32_t> slots, Inquiry& pod,
   pod.plans.drop();
 }
 
-void Questions::alike(size_t asked, Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const {
+void Questions::alike(size_t asked, Inquiry* pod, const PutAlike& put) const {
   const ZoneColumns& columns = glances_.columns();
   if (!columns.pays(asked)) return;
   if (pod != nullptr && !pod->matters()) pod = nullptr;
-  columns.each(pod, put, sink);
+  columns.each(pod, put);
 }
 
 }  // namespace plimsoll::topology

@@ -292,7 +292,7 @@ std::span<const uint8_t> ZoneColumns::landings(Inquiry& pod) const {
   return desk_.by_slot;
 }
 
-void ZoneColumns::each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const {
+void ZoneColumns::each(Inquiry* pod, const PutAlike& put) const {
   if (members_ == 0 || !desk_.owner.is_here()) return;
   if (pod != nullptr && pod->scratch.uses_full_lists()) pod = nullptr;
   if (pod != nullptr) land(*pod);
@@ -321,7 +321,7 @@ void ZoneColumns::each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) co
       nodes.taking = &run->taking;
       nodes.columns = desk_.columns.data() + run->begin;
     }
-    put(sink, &nodes);
+    put(nodes);
   }
 }
 

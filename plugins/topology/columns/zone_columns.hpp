@@ -14,12 +14,13 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/base/first_thread.hpp"
 #include "plugins/topology/columns/zone_loops.hpp"
 #include "plugins/topology/kubelet/quick.hpp"
@@ -53,8 +54,9 @@ class ZoneColumns {
   // admitted; or kNoColumn, which implies nothing. Empty if another thread uses it. Valid until the
   // next query.
   [[nodiscard]] std::span<const uint8_t> landings(Inquiry& pod) const;
-  // Puts the groups, as the service's `alike` says.
-  void each(Inquiry* pod, plimsoll_numa_put_alike put, void* sink) const;
+  // Puts the groups, as LedgerAnswers::alike says.
+  using PutAlike = std::function<void(const plimsoll_numa_alike& nodes)>;
+  void each(Inquiry* pod, const PutAlike& put) const;
 
  private:
   static constexpr uint32_t kNoGroup = UINT32_MAX;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 
 namespace plimsoll::topology {
 

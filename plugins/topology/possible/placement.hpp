@@ -7,18 +7,11 @@
 #include <memory>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/kubelet/admit.hpp"
 
 namespace plimsoll::topology {
 
-// What a pod takes from one zone, all containers together.
-struct Charge {
-  uint32_t zone_id = 0;
-  uint32_t resource = 0;
-  int64_t amount = 0;  // at most, over the pod's life
-  int64_t held = 0;    // of that, what the pod keeps though reports do not count it
-};
 // Added if it is not there.
 [[nodiscard]] Charge& charge_at(std::vector<Charge>& charges, uint32_t zone_id, uint32_t resource);
 

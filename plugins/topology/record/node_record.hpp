@@ -115,14 +115,7 @@ struct NodeRecord {
   uint64_t change = 0;                                   // number of its last change
   uint64_t eased = 0;                                    // event by which pods may fit that did not
   int64_t due_ms = INT64_MAX;                            // when a doubt ends by time
-  enum class Doubt : uint8_t {
-    kNone = PLIMSOLL_NUMA_DOUBT_NONE,
-    kOrder = PLIMSOLL_NUMA_DOUBT_ORDER,
-    kUnknown = PLIMSOLL_NUMA_DOUBT_UNKNOWN,
-    kRefused = PLIMSOLL_NUMA_DOUBT_REFUSED,
-    kAway = PLIMSOLL_NUMA_DOUBT_AWAY,
-    kGone = PLIMSOLL_NUMA_DOUBT_GONE
-  };
+  using Doubt = topology::Doubt;
   Doubt doubt = Doubt::kNone;  // as counted in LedgerStats, like `promises`
   int64_t doubt_since_ms = 0;
   uint32_t promises = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // A node's NUMA zones in the form that fit, prediction and scores read: flat rows of int64, one per
-// resource, one column per zone (plimsoll_numa_node of ledger_service.h), in one block of memory.
+// resource, one column per zone (plimsoll_numa_node of ledger_types.hpp), in one block of memory.
 //
 // Zone ids may have gaps: columns are the zones in ascending order of their ids, so the lowest
 // column is the lowest id, which is what a kubelet prefers among equals.
@@ -12,7 +12,7 @@
 #include <memory_resource>
 #include <string_view>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/report/nrt_object.hpp"
 

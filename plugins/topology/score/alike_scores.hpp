@@ -1,5 +1,5 @@
 #pragma once
-// Scores of nodes that are alike, worked out for all of them at once (ledger_service.h, `alike`),
+// Scores of nodes that are alike, worked out for all of them at once (ledger_service.hpp, `alike`),
 // and handed to those that were asked for. Pure; any thread, one AlikeScores per question.
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 
 namespace plimsoll::topology {
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/pod/pod_request.hpp"
 #include "plugins/topology/verdict/fit.hpp"
 

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/score/preserve.hpp"
 #include "plugins/topology/score/score.hpp"
 #include "plugins/topology/verdict/zone_use.hpp"
@@ -40,7 +40,7 @@ class ZoneScore {
   // ledger's `use` tells; null: its kubelet would refuse it. Not looked at unless the pod is tied.
   [[nodiscard]] int64_t on(const plimsoll_numa_node* zones, const plimsoll_numa_use* use,
                            const NodeCpu& cpu) const;
-  // The same of a landing with `taking` (ledger_service.h, `land_many`). `room`: memory for it.
+  // The same of a landing with `taking` (ledger_service.hpp, `land_many`). `room`: memory for it.
   [[nodiscard]] int64_t on(const plimsoll_numa_landing& landing, const NodeCpu& cpu,
                            OneZoneUse& room) const;
   // The same of many nodes that are alike, with `taking`: alike_scores.hpp.

@@ -18,10 +18,9 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_service.hpp"
 #include "plugins/topology/pod/pod_memo.hpp"
 #include "plugins/topology/pod/pod_request.hpp"
-#include "plugins/topology/verdict/judgement.hpp"
 
 namespace plimsoll::topology {
 
@@ -49,7 +48,7 @@ inline constexpr std::string_view kOldNrtResource =
 
 class LedgerOwner;
 
-class LedgerAccess {
+class LedgerAccess final : LedgerService::Listener {
  public:
   // Create it in the plugin's constructor. Who makes the ledger watches NodeResourceTopology
   // v1alpha2, and v1alpha1 after it learns that v1alpha2 is not served. Throws if the host refuses.
@@ -63,40 +62,23 @@ class LedgerAccess {
   LedgerAccess(const LedgerAccess&) = delete;
   LedgerAccess& operator=(const LedgerAccess&) = delete;
 
-  [[nodiscard]] const plimsoll_numa_ledger& service() const { return *service_; }
+  // What the ledger answers. Any thread that filters or scores.
+  const LedgerAnswers* operator->() const { return &service_->ask(); }
+  [[nodiscard]] LedgerService& service() const { return *service_; }
   [[nodiscard]] bool owner() const { return static_cast<bool>(owned_); }
 
-  // The zones of a node; null: none reported. Any thread that filters or scores.
-  [[nodiscard]] const plimsoll_numa_node* node(uint32_t slot) const {
-    return service_->node(service_->ctx, slot);
-  }
-  // The node has a report, but none could ever be read. Any thread, as node().
-  [[nodiscard]] bool malformed(uint32_t slot) const {
-    return service_->malformed(service_->ctx, slot) != 0;
-  }
   // No report tells the zones of this node, and pods that need any wait for one. Any thread.
   [[nodiscard]] bool awaits_report(uint32_t slot) const {
-    return node(slot) == nullptr && waits(without_report_, doubt(slot) == PLIMSOLL_NUMA_DOUBT_GONE);
+    const LedgerAnswers& known = service_->ask();
+    return known.node(slot) == nullptr && waits(without_report_, known.doubt(slot) == Doubt::kGone);
   }
-  // Collects the charges that reserve puts.
-  using Charges = std::vector<plimsoll_numa_charge>;
-  [[nodiscard]] bool reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
-                             Charges& where) const;
 
-  // What-ifs, as the service of the same name. Any thread, as node().
-  using Fits = std::function<bool(const plimsoll_numa_node& node)>;
-  [[nodiscard]] bool fits_without(uint32_t slot, const std::vector<plimsoll_str>& pod_uids,
-                                  const Fits& fits) const;
-  [[nodiscard]] bool holds(uint32_t slot, std::string_view pod_uid) const;
-
-  // The kubelet's algorithm, as the service's functions of the same names. Any thread.
-  using Inquiry = std::shared_ptr<plimsoll_numa_inquiry>;
-  [[nodiscard]] Inquiry inquire(const plimsoll_pod& pod) const;  // null: it fits everywhere
+  using Asked = std::shared_ptr<Inquiry>;  // null: the pod fits everywhere
   // A pod as the rules read it; nothing in it points into the pod. Like pods share one Reading, and
   // so all that the ledger computes for them. Any thread.
   struct Reading {
     PodRequest request;
-    Inquiry inquiry;    // null: it fits everywhere
+    Asked inquiry;
     std::string names;  // `request` points into it
   };
   [[nodiscard]] std::shared_ptr<const Reading> read(const plimsoll_pod& pod) const;
@@ -105,57 +87,6 @@ class LedgerAccess {
     const auto reading = read(pod);
     return reading->request.has_pinned || reading->inquiry != nullptr;
   }
-  [[nodiscard]] Judgement judge(uint32_t slot, const Inquiry& pod) const;
-  struct Judgements {
-    std::vector<uint32_t> verdicts;
-    std::vector<uint32_t> resources;
-    [[nodiscard]] Judgement at(size_t i) const {
-      return {static_cast<Verdict>(verdicts[i]), resources[i]};
-    }
-  };
-  void judge_many(std::span<const uint32_t> slots, const Inquiry& pod,
-                  Judgements& judgements) const;
-  [[nodiscard]] Judgement judge_changed(uint32_t slot, const Inquiry& pod,
-                                        const std::vector<plimsoll_str>& without,
-                                        const std::vector<Inquiry>& with) const;
-  [[nodiscard]] bool fits_soon(uint32_t slot, const Inquiry& pod) const;
-  [[nodiscard]] std::string explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
-                                    Verdict verdict) const;
-  [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, const Inquiry& pod) const {
-    return service_->use(service_->ctx, slot, pod.get());
-  }
-
-  void land_many(std::span<const uint32_t> slots, const Inquiry& pod,
-                 std::span<plimsoll_numa_landing> landings) const {
-    service_->land_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()), pod.get(),
-                        landings.data());
-  }
-
-  // For many nodes at once, like the service's functions of the same names. Any thread.
-  // `put(nodes)` is called for each group of alike nodes.
-  void admits_many(std::span<const uint32_t> slots, const Inquiry& pod, uint8_t* admitted) const {
-    service_->admits_many(service_->ctx, slots.data(), static_cast<uint32_t>(slots.size()),
-                          pod.get(), admitted);
-  }
-  template <typename Put>
-  void alike(size_t asked, const Inquiry& pod, const Put& put) const {
-    service_->alike(
-        service_->ctx, static_cast<uint32_t>(asked), pod.get(),
-        [](void* sink, const plimsoll_numa_alike* nodes) {
-          (*static_cast<const Put*>(sink))(*nodes);
-        },
-        const_cast<Put*>(&put));
-  }
-
-  // For requeue hints, as the service's functions of the same names; eased on the loop only.
-  [[nodiscard]] bool eased(uint32_t slot) const {
-    return service_->eased(service_->ctx, slot) != 0;
-  }
-  // PLIMSOLL_NUMA_DOUBT_*. Any thread.
-  [[nodiscard]] uint32_t doubt(uint32_t slot) const { return service_->doubt(service_->ctx, slot); }
-  [[nodiscard]] uint64_t change_of(uint32_t slot) const {
-    return service_->change_of(service_->ctx, slot);
-  }
 
   // ---- events; ignored if this instance is not the owner that feeds the ledger
   void node_event(sdk::NodeEvent type, sdk::Node node);
@@ -163,15 +94,17 @@ class LedgerAccess {
   void object_event(const sdk::ObjectEvent& event);
 
  private:
-  void subscribe();
+  void zones_freed(uint32_t slot) override {
+    if (on_freed_) on_freed_(slot);
+  }
+  void ledger_gone() override { service_ = nullptr; }
   [[nodiscard]] bool feeds() const { return owned_ && owned_.feeds(); }
 
   sdk::Host host_;
   Freed on_freed_;
   WithoutReport without_report_;
-  sdk::Shared<LedgerOwner> owned_;                 // none: another plugin file owns the ledger
-  const plimsoll_numa_ledger* service_ = nullptr;  // null: the owner is gone, the process ends
-  plimsoll_numa_listener listener_{};
+  sdk::Shared<LedgerOwner> owned_;    // none: another plugin file owns the ledger
+  LedgerService* service_ = nullptr;  // null: the owner is gone, the process ends
   mutable PodMemo<const Reading> readings_;
 };
 

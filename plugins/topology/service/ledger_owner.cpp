@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plugins/topology/ask/explain_text.hpp"
 #include "plugins/topology/service/ledger_access.hpp"
 #include "plugins/topology/service/ledger_dump.hpp"
 
@@ -15,7 +16,6 @@ LedgerOwner::LedgerOwner(sdk::Host the_host)
       ledger([this](std::string_view name) { return host.resource_index(name); }),
       metrics_(host),
       annotations_(std::make_shared<AnnotationWriter>(host, ledger.ask())) {
-  fill_table();
   state.size = sizeof state;
   state.self = this;
   state.describe = [](void* self, void (*put)(void*, const void*, size_t), void* sink) {
@@ -26,7 +26,7 @@ LedgerOwner::LedgerOwner(sdk::Host the_host)
 }
 
 LedgerOwner::~LedgerOwner() {
-  for (const plimsoll_numa_listener* listener : listeners) listener->closed(listener->ctx);
+  for (Listener* listener : listeners_) listener->ledger_gone();
 }
 
 void LedgerOwner::tell_changes() {
@@ -39,11 +39,37 @@ void LedgerOwner::tell_changes() {
   for (const std::string& warning : ledger.take_warnings()) host.warn(warning);
   for (uint32_t slot : changes.slots) host.touch_node(slot);
   for (std::string& uid : changes.misplaced) annotations_->add(std::move(uid));
-  for (uint32_t slot : changes.freed) {
-    for (const plimsoll_numa_listener* listener : listeners) listener->freed(listener->ctx, slot);
-  }
+  for (uint32_t slot : changes.freed) tell_freed(slot);
   changes_room_ = std::move(room);
   keep_time();
+}
+
+std::shared_ptr<Inquiry> LedgerOwner::inquire(const plimsoll_pod& pod,
+                                              WithoutReport without_report) const {
+  auto inquiry = std::make_shared<Inquiry>(pod);
+  if (!inquiry->matters()) return nullptr;
+  inquiry->without_report = without_report;
+  return inquiry;
+}
+
+std::string LedgerOwner::explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
+                                 Verdict verdict) const {
+  return explain_judgement(object, *pod.demand, ledger.ask().likely_state(slot),
+                           ledger.ask().node(slot), verdict, host.now_ms());
+}
+
+bool LedgerOwner::reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
+                          std::vector<plimsoll_numa_charge>& where) {
+  const auto how = insist ? Ledger::Insist::kYes : Ledger::Insist::kNo;
+  Placement placement = ledger.reserve(pod, slot, host.now_ms(), how);
+  tell_changes();
+  if (placement.complete) where = std::move(placement.where);
+  return placement.complete;
+}
+
+void LedgerOwner::unreserve(const plimsoll_pod& pod) {
+  static_cast<void>(ledger.unreserve(pod));
+  tell_changes();
 }
 
 // A timer for the earliest doubt. A timer that was set for a later time stays and does nothing.
@@ -130,7 +156,8 @@ void LedgerOwner::synced(const sdk::ObjectEvent& event) {
       // The list is complete: objects that only the old version had are gone.
       for (const std::string& name : std::exchange(from_old_, {})) {
         ledger.report_deleted(name);
-        tell_freed(name);
+        // A change without an event about that node.
+        if (const sdk::Node node = host.node(name)) tell_freed(node.slot());
       }
     } else {
       watch_old();
@@ -146,12 +173,14 @@ void LedgerOwner::synced(const sdk::ObjectEvent& event) {
   }
 }
 
-// For changes without an event about that node.
-void LedgerOwner::tell_freed(std::string_view name) {
-  const sdk::Node node = host.node(name);
-  if (!node) return;
-  for (const plimsoll_numa_listener* listener : listeners) {
-    listener->freed(listener->ctx, node.slot());
+// What one listener throws is not the others' matter, nor the event's.
+void LedgerOwner::tell_freed(uint32_t slot) {
+  for (Listener* listener : listeners_) {
+    try {
+      listener->zones_freed(slot);
+    } catch (const std::exception& error) {
+      host.error_log(error.what());
+    }
   }
 }
 

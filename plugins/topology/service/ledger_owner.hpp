@@ -1,6 +1,6 @@
 #pragma once
 // The one ledger of the process: its service, and its events, metrics and timers. Internal to
-// LedgerAccess. Loop only, except the functions of the table.
+// LedgerAccess. Loop only, except what LedgerService excepts.
 
 #include <plimsoll/state_source.h>
 #include <exception>
@@ -19,7 +19,7 @@
 
 namespace plimsoll::topology {
 
-class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
+class LedgerOwner final : public LedgerService, public std::enable_shared_from_this<LedgerOwner> {
  public:
   explicit LedgerOwner(sdk::Host the_host);
   ~LedgerOwner();
@@ -38,29 +38,29 @@ class LedgerOwner : public std::enable_shared_from_this<LedgerOwner> {
   // After every change of the ledger: tells the host, listeners and metrics.
   void tell_changes();
 
-  template <typename Call>
-  int32_t guarded(const Call& call) noexcept {
-    try {
-      return call();
-    } catch (const std::exception& error) {
-      host.error_log(error.what());
-      return 0;
-    }
-  }
+  void subscribe(Listener* listener) override { listeners_.push_back(listener); }
+  void unsubscribe(Listener* listener) override { std::erase(listeners_, listener); }
+  [[nodiscard]] const LedgerAnswers& ask() const override { return ledger.ask(); }
+  [[nodiscard]] std::shared_ptr<Inquiry> inquire(const plimsoll_pod& pod,
+                                                 WithoutReport without_report) const override;
+  [[nodiscard]] std::string explain(uint32_t slot, const Inquiry& pod, const plimsoll_pod& object,
+                                    Verdict verdict) const override;
+  [[nodiscard]] bool eased(uint32_t slot) const override { return ledger.eased(slot); }
+  bool reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
+               std::vector<plimsoll_numa_charge>& where) override;
+  void unreserve(const plimsoll_pod& pod) override;
 
   sdk::Host host;
   Ledger ledger;
-  plimsoll_numa_ledger table{};
   plimsoll_state_source state{};  // for `plimsoll debug dump`
-  std::vector<const plimsoll_numa_listener*> listeners;
 
  private:
-  void fill_table();  // ledger_table.cpp
   void keep_time();
   void upsert(std::string_view name, std::string_view json, bool old_version);
-  void tell_freed(std::string_view name);
+  void tell_freed(uint32_t slot);
   void watch_old();
 
+  std::vector<Listener*> listeners_;
   LedgerMetrics metrics_;
   std::shared_ptr<AnnotationWriter> annotations_;  // shared with nobody, as this
   std::unique_ptr<Ledger::Changes> changes_room_;  // their memory is kept

@@ -13,34 +13,10 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/pod/pod_request.hpp"
 
 namespace plimsoll::topology {
-
-enum class Verdict : uint8_t {
-  kFits = PLIMSOLL_NUMA_FITS,
-  kCannotAlignPod = PLIMSOLL_NUMA_CANNOT_ALIGN_POD,
-  kCannotAlignContainer = PLIMSOLL_NUMA_CANNOT_ALIGN_CONTAINER,
-  kCannotAlignInitContainer = PLIMSOLL_NUMA_CANNOT_ALIGN_INIT_CONTAINER,
-  kCannotAlignSidecarContainer = PLIMSOLL_NUMA_CANNOT_ALIGN_SIDECAR_CONTAINER,
-  kInvalidTopology = PLIMSOLL_NUMA_INVALID_TOPOLOGY,
-  // Of admission model Kubelet only:
-  kNotWholeCores = PLIMSOLL_NUMA_NOT_WHOLE_CORES,  // SMTAlignmentError
-  kTooFewCpus = PLIMSOLL_NUMA_TOO_FEW_CPUS,        // UnexpectedAdmissionError, by who refuses
-  kTooFewDevices = PLIMSOLL_NUMA_TOO_FEW_DEVICES,
-  kMemoryUnavailable = PLIMSOLL_NUMA_MEMORY_UNAVAILABLE,
-  kNoSharedPool = PLIMSOLL_NUMA_NO_SHARED_POOL,  // EmptyPodSharedPoolError
-  kUncertain = PLIMSOLL_NUMA_UNCERTAIN,  // what is free is too uncertain before the next report
-  // Of both:
-  kNoReport = PLIMSOLL_NUMA_NO_REPORT  // nothing is known of its zones; the pod waits for a report
-};
-inline constexpr uint32_t kVerdicts = PLIMSOLL_NUMA_NO_REPORT + 1;
-
-// The pod waits for what will be known of the node, and nobody is evicted for it.
-[[nodiscard]] constexpr bool waits(Verdict verdict) {
-  return verdict == Verdict::kUncertain || verdict == Verdict::kNoReport;
-}
 
 // The reference's words where it has some; empty for kFits.
 [[nodiscard]] std::string_view message_of(Verdict verdict);

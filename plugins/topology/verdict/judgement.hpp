@@ -14,16 +14,6 @@
 
 namespace plimsoll::topology {
 
-// What a pod that a kubelet ties to zones does on a node without a report.
-enum class WithoutReport : uint8_t {
-  kPass = PLIMSOLL_NUMA_WITHOUT_REPORT_PASS,
-  kWaitIfGone = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT_IF_GONE,
-  kWait = PLIMSOLL_NUMA_WITHOUT_REPORT_WAIT
-};
-[[nodiscard]] constexpr bool waits(WithoutReport what, bool gone) {
-  return what == WithoutReport::kWait || (gone && what == WithoutReport::kWaitIfGone);
-}
-
 // The pod that is asked about, worked out once for all nodes, with memory that the answers reuse.
 // One per thread.
 struct Inquiry {
@@ -53,15 +43,6 @@ struct Inquiry {
 
 // What a plan says in units of counts.
 [[nodiscard]] kubelet::QuickPlan::Taking in_base_units(kubelet::QuickPlan::Taking what);
-
-struct Judgement {
-  Verdict verdict = Verdict::kFits;
-  // What is short, if that is one resource alone; or kNoResource.
-  static constexpr uint32_t kNoResource = UINT32_MAX;
-  uint32_t resource = kNoResource;
-
-  [[nodiscard]] bool fits() const { return verdict == Verdict::kFits; }
-};
 
 // The first resource of which no zones that would do have enough left (QuickPlan::short_resource).
 [[nodiscard]] uint32_t short_resource(const kubelet::NodeModel& model,

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plugins/topology/abi/ledger_service.h"
+#include "plugins/topology/abi/ledger_types.hpp"
 #include "plugins/topology/kubelet/quick.hpp"
 
 namespace plimsoll::topology {
@@ -45,7 +45,7 @@ class ZoneUse {
   kubelet::NodeState after_;
 };
 
-// The use of a landing with `taking` (ledger_service.h, `land_many`), for scores: `free` is right
+// The use of a landing with `taking` (ledger_service.hpp, `land_many`), for scores: `free` is right
 // in that zone's cells only.
 class OneZoneUse {
  public:
@@ -58,13 +58,6 @@ class OneZoneUse {
   std::vector<int64_t> free_;
 };
 
-// The zones from which a pod's containers were allocated something, by resource, as the service's
-// `where` puts them: bits are ids of zones. `spread`: some container (scope pod: the pod) is on
-// more zones than it needs by their sizes.
-struct Whereabouts {
-  std::vector<plimsoll_numa_place> places;
-  bool spread = false;
-};
 [[nodiscard]] Whereabouts whereabouts_of(const kubelet::NodeModel& model,
                                          const kubelet::PodDemand& pod,
                                          const kubelet::Admission& given);

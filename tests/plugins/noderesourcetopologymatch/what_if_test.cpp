@@ -260,27 +260,28 @@ class MatchWhatIfProperty : public MatchWhatIf {
 
   // Everything the ledger says.
   std::string dump() {
-    const auto* ledger = host_.handle().find_service<plimsoll_numa_ledger>(
-        PLIMSOLL_NUMA_LEDGER_SERVICE, PLIMSOLL_NUMA_LEDGER_VERSION);
+    const LedgerAnswers& ledger = LedgerService::find(host_.handle())->ask();
     std::string text;
     for (const auto& node : nodes_) {
-      const plimsoll_numa_node* zones = ledger->node(ledger->ctx, node->slot());
+      const plimsoll_numa_node* zones = ledger.node(node->slot());
       text += std::string(node->name()) + ", change " +
-              std::to_string(ledger->change_of(ledger->ctx, node->slot())) + ":";
+              std::to_string(ledger.change_of(node->slot())) + ":";
       for (size_t i = 0; zones != nullptr && i < size_t{zones->zone_count} * zones->resource_count;
            ++i) {
         text += " " + std::to_string(zones->free[i]);
       }
       text += "\n";
     }
-    const auto put = [](void* sink, const plimsoll_numa_charge* charge) {
-      *static_cast<std::string*>(sink) += " " + std::to_string(charge->zone_id) + "/" +
-                                          std::to_string(charge->resource) + "=" +
-                                          std::to_string(charge->amount);
-    };
     for (const auto& [n, pod] : pods_) {
       text += std::string(sdk::view(pod->meta.uid));
-      text += ledger->promised(ledger->ctx, pod->meta.uid, put, &text) != 0 ? " known\n" : "\n";
+      const std::vector<Charge>* charges = ledger.charges_of(sdk::view(pod->meta.uid));
+      if (charges != nullptr) text += " known";
+      for (size_t i = 0; charges != nullptr && i < charges->size(); ++i) {
+        const Charge& charge = (*charges)[i];
+        text += " " + std::to_string(charge.zone_id) + "/" + std::to_string(charge.resource) + "=" +
+                std::to_string(charge.amount);
+      }
+      text += "\n";
     }
     return text;
   }

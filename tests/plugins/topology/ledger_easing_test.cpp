@@ -130,8 +130,7 @@ TEST_F(LedgerEasing, WhatIfsAreToldToWaitToo) {
   const PodRef pod = scene_.pod(guaranteed("asked", 7));
   const PodRef nominated = scene_.pod(guaranteed("nominated", 1));
   Inquiry inquiry(*pod);
-  const Inquiry first(*nominated);
-  const kubelet::PodDemand* with[] = {first.demand.get()};
+  const std::vector<std::shared_ptr<Inquiry>> with{std::make_shared<Inquiry>(*nominated)};
   ASSERT_EQ(ledger_.ask().judge_changed(kSlot, inquiry, {}, {}).verdict, Verdict::kUncertain);
   EXPECT_NE(ledger_.ask().judge_changed(kSlot, inquiry, {}, with).verdict, Verdict::kFits);
   bound(spec("c", 1));

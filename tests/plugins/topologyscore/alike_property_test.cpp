@@ -81,16 +81,6 @@ struct AlikeSeen {
   size_t above_none = 0;
 };
 
-template <typename Put>
-void each_alike(const Ledger& ledger, Inquiry* pod, const Put& put) {
-  ledger.ask().alike(
-      kNodes, pod,
-      [](void* sink, const plimsoll_numa_alike* nodes) {
-        (*static_cast<const Put*>(sink))(*nodes);
-      },
-      const_cast<Put*>(&put));
-}
-
 // What a group says of the columns that repeat (plimsoll_numa_alike::distinct).
 void check_distinct(const plimsoll_numa_alike& nodes) {
   constexpr size_t kBlock = PLIMSOLL_NUMA_BLOCK;
@@ -129,7 +119,7 @@ void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const
     const ZoneScore zone_score(strategy, pod, true);
     ASSERT_TRUE(zone_score.covers_alike());
     AlikeScores landed(slots);
-    each_alike(ledger, &asked, [&](const plimsoll_numa_alike& alike) {
+    ledger.ask().alike(kNodes, &asked, [&](const plimsoll_numa_alike& alike) {
       check_distinct(alike);
       if (alike.taking == nullptr) return;
       landed.put(alike, [&](const auto& group, uint8_t* out) { zone_score.on_alike(group, out); });
@@ -149,7 +139,7 @@ void compare_scores(const Ledger& ledger, std::span<const uint32_t> slots, const
     const NodeScore node_score(strategy, request);
     if (!node_score.covers_alike()) continue;
     AlikeScores of_all(slots);
-    each_alike(ledger, nullptr, [&](const plimsoll_numa_alike& alike) {
+    ledger.ask().alike(kNodes, nullptr, [&](const plimsoll_numa_alike& alike) {
       of_all.put(alike, [&](const auto& group, uint8_t* out) { node_score.on_alike(group, out); });
     });
     known.assign(slots.size(), true);
