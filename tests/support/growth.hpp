@@ -29,7 +29,9 @@ using MakeGrowing = std::function<Growing(size_t entries, size_t round)>;
 struct GrowthLimits {
   size_t few = 1'000;
   size_t many = 30'000;
-  double cpu_ratio = 60;           // 30,000 entries cost at most so much of what 1,000 cost ...
+  // 30,000 entries cost at most so much of what 1,000 cost: 30 if that is linear, 75 where others
+  // use the caches, 900 if it is quadratic ...
+  double cpu_ratio = 150;
   double cpu_floor_seconds = 0.1;  // ... or this, which says nothing
   double bytes_ratio = 60;         // of what is held while the object is there
   double bytes_floor = 1 << 20;
