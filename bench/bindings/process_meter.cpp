@@ -16,7 +16,8 @@ namespace {
 // process.
 std::vector<std::string> stat_fields(pid_t pid, std::string& name) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  std::string text;
+  std::getline(in, text, '\0');  // throws nothing if the process ends now
   const std::size_t begin = text.find('(');
   const std::size_t end = text.rfind(')');
   if (begin == std::string::npos || end == std::string::npos) return {};
