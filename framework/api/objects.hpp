@@ -4,7 +4,7 @@
 // Copying a handle costs an atomic increment. The thread that drops the last handle frees the
 // block.
 
-#include <plimsoll/kinds.h>
+#include <plimsoll/claims.h>
 #include <plimsoll/objects.h>
 #include <plimsoll/views.hpp>
 

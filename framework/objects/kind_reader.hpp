@@ -1,7 +1,7 @@
 #pragma once
 // What the readers of all kinds share (private to framework/objects).
 
-#include <plimsoll/kinds.h>
+#include <plimsoll/claims.h>
 
 #include <string_view>
 
@@ -15,7 +15,8 @@ namespace plimsoll {
 enum class Annotations { kDropped, kKept };
 
 // Reads an object with `read(decoder, key, field, object)`, which is called for all fields but the
-// metadata. `object` has the values of absent fields. Nothing in it gets a symbol.
+// metadata, and for its finalizers. `object` has the values of absent fields. Nothing in it gets a
+// symbol.
 template <typename Object, typename Read>
 ObjectRef decode(std::string_view ns, std::string_view name, std::string_view json,
                  Annotations annotations, const Object& absent, const Read& read) {
@@ -27,7 +28,9 @@ ObjectRef decode(std::string_view ns, std::string_view name, std::string_view js
   const Error error = read_json(json, [&](WireValue& root) {
     return root.fields([&](std::string_view key, WireValue& field) {
       if (key != "metadata") return read(decoder, key, field, object);
-      const bool readable = decoder.meta(field, &head->meta, Keep::kPlain);
+      const bool readable = decoder.meta(
+          field, &head->meta, Keep::kPlain,
+          [&](WireValue& finalizers) { return read(decoder, "finalizers", finalizers, object); });
       if (annotations == Annotations::kDropped)
         head->meta.annotations = {nullptr, 0, sizeof(plimsoll_label)};
       return readable;
@@ -45,7 +48,11 @@ ObjectRef decode(std::string_view ns, std::string_view name, std::string_view js
   return {packed, reinterpret_cast<const plimsoll_object*>(packed.get())};
 }
 
-// Those of kinds.hpp about storage. Null: it is none of them.
+// Those of kinds.hpp about resource claims. Null: it is none of them.
+[[nodiscard]] ObjectRef decode_claim_object(std::string_view resource, std::string_view ns,
+                                            std::string_view name, std::string_view json);
+
+// Those about storage.
 [[nodiscard]] ObjectRef decode_storage_object(std::string_view resource, std::string_view ns,
                                               std::string_view name, std::string_view json);
 

@@ -80,6 +80,7 @@ ObjectRef decode_object(std::string_view resource, std::string_view ns, std::str
   if (resource == sdk::kDisruptionBudgets.resource) {
     return read_as(plimsoll_disruption_budget{}, budget);
   }
+  if (auto object = decode_claim_object(resource, ns, name, json)) return object;
   return decode_storage_object(resource, ns, name, json);
 }
 

@@ -76,6 +76,14 @@ bool same_labels(const plimsoll_pod& before, const plimsoll_pod& after) {
       [](const auto& x, const auto& y) { return equal(x.key, y.key) && equal(x.value, y.value); });
 }
 
+// No ResourceClaim was made for it, and none was found to be needless.
+bool same_claims(const plimsoll_pod& before, const plimsoll_pod& after) {
+  return same_list<plimsoll_pod_claim>(before.claims, after.claims,
+                                       [](const auto& x, const auto& y) {
+                                         return equal(x.claim, y.claim) && x.needless == y.needless;
+                                       });
+}
+
 }  // namespace
 
 ClusterEvent unschedulable_timeout_event() {
@@ -149,6 +157,7 @@ std::vector<ClusterEvent> pod_changes(std::string_view resource, const PodRef& b
   // Tolerations are only ever added.
   changed(before->tolerations.count != after->tolerations.count,
           PLIMSOLL_ACTION_UPDATE_POD_TOLERATION);
+  changed(!same_claims(*before, *after), PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM);
   return events;
 }
 

@@ -140,6 +140,33 @@ TEST(DecodePod, SaysWhichVolumeASourceNames) {
               HasSubstr("spec.volumes[0].rbd.monitors"));
 }
 
+TEST(DecodePod, NamesTheClaimsThatWereMadeForIt) {
+  SymbolTable symbols;
+  auto decoded = decode_pod(R"({"metadata": {"name": "p"},
+      "status": {"resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "p-nic-x"},
+          {"name": "none", "resourceClaimName": null}, {"name": "nic", "resourceClaimName": "second"},
+          {"name": "gpu", "resourceClaimName": "not this"}],
+        "extendedResourceClaimStatus": {"resourceClaimName": "p-extended",
+                                        "requestMappings": [{"containerName": "c"}]}},
+      "spec": {"resourceClaims": [
+        {"name": "gpu", "resourceClaimName": "shared"},
+        {"name": "nic", "resourceClaimTemplateName": "t"},
+        {"name": "none", "resourceClaimTemplateName": "t"},
+        {"name": "soon", "resourceClaimTemplateName": "t"}]}})",
+                            symbols);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  const plimsoll_pod& pod = **decoded;
+  std::vector<std::string> claims;
+  for (const plimsoll_pod_claim& claim : List<plimsoll_pod_claim>(pod.claims)) {
+    claims.push_back(std::string(view(claim.name)) + "=" + std::string(view(claim.claim)) + "/" +
+                     std::string(view(claim.template_name)) + "/" + std::to_string(claim.needless));
+  }
+  EXPECT_THAT(claims,
+              ::testing::ElementsAre("gpu=shared//0", "nic=p-nic-x/t/0", "none=/t/1", "soon=/t/0"));
+  EXPECT_EQ(pod.resource_claims.count, 4U);
+  EXPECT_EQ(view(pod.extended_claim), "p-extended");
+}
+
 TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
   SymbolTable symbols;
   auto decoded = decode_node(R"({"metadata": {"name": "n1", "labels": {"zone": "a"}},

@@ -124,6 +124,12 @@ class Writer {
     list<plimsoll_resource>("limits", value.limits);
     list<plimsoll_host_port>("ports", value.ports);
   }
+  void write(const plimsoll_pod_claim& value) {
+    put("name", value.name);
+    put("claim", value.claim);
+    put("template", value.template_name);
+    number("needless", value.needless);
+  }
   void write(const plimsoll_volume& value) {
     put("name", value.name);
     put("kind", value.kind);
@@ -185,7 +191,9 @@ std::string describe(const plimsoll_pod& pod) {
   out.list<plimsoll_spread_constraint>("spread", pod.spread_constraints);
   out.list<plimsoll_str>("gates", pod.scheduling_gates);
   out.list<plimsoll_volume>("volumes", pod.volumes);
-  out.list<plimsoll_str>("claims", pod.resource_claims);
+  out.list<plimsoll_str>("claim names", pod.resource_claims);
+  out.list<plimsoll_pod_claim>("claims", pod.claims);
+  out.put("extended_claim", pod.extended_claim);
   out.put("status", pod.scheduled_status);
   out.put("reason", pod.scheduled_reason);
   out.put("message", pod.scheduled_message);

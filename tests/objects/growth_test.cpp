@@ -55,6 +55,23 @@ TEST(ObjectGrowth, Selectors) {
       "]}}}");
 }
 
+TEST(ObjectGrowth, DevicesAndClaims) {
+  const auto device = [](const std::string& number) {
+    return R"({"name": "d)" + number + R"(", "attributes": {"a)" + number +
+           R"(": {"ints": [1, 2]}}, "capacity": {"c": {"value": "1"}}})";
+  };
+  expect_linear_object(sdk::kResourceSlices.resource, R"({"spec": {"devices": [)", device, "]}}");
+  expect_linear_object(
+      sdk::kResourceSlices.resource, R"({"spec": {"devices": [{"attributes": {)",
+      [](const std::string& number) { return "\"a" + number + R"(": {"string": "x"})"; }, "}}]}}");
+  expect_linear_object(
+      sdk::kResourceClaims.resource, R"({"status": {"reservedFor": [)",
+      [](const std::string& number) {
+        return R"({"resource": "pods", "name": "p", "uid": ")" + number + "\"}";
+      },
+      "]}}");
+}
+
 TEST(ObjectGrowth, DisruptedPods) {
   expect_linear_object(sdk::kDisruptionBudgets.resource, R"({"status": {"disruptedPods": {)", label,
                        "}}}");

@@ -97,6 +97,11 @@ TEST_F(Events, EachPropertyOfAPodHasItsEventAndTheRestIsAPlainUpdate) {
             Labels{"TargetPodUpdate"});
   EXPECT_EQ(pod_change(R"("schedulingGates":[{"name":"a"}])", ""),
             Labels{"TargetPodUpdatePodSchedulingGatesEliminated"});
+  const std::string claims = R"("resourceClaims":[{"name":"c","resourceClaimTemplateName":"t"}])";
+  EXPECT_EQ(pod_change(claims, claims + R"(},"status":{"resourceClaimStatuses":[{"name":"c",
+                                              "resourceClaimName":"p-c"}])"),
+            Labels{"TargetPodUpdatePodGeneratedResourceClaim"});
+  EXPECT_EQ(pod_change(claims, claims), Labels{"TargetPodUpdate"});
   EXPECT_EQ(pod_change("", R"("tolerations":[{"operator":"Exists"}])"),
             Labels{"TargetPodUpdatePodToleration"});
   const auto assigned = pod_updated(kResourceAssignedPod, pod("", requests("2")),

@@ -60,6 +60,7 @@ void PodDecoder::finish(plimsoll_pod* out) {
   out->nonzero_memory = nonzero.memory;
   if (out->qos == kQosNotSet) out->qos = compute_qos(resources_);
   out->uses = uses_;
+  join_claims(out);
 }
 
 bool PodDecoder::spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found) {
@@ -121,7 +122,7 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
                                                       one_constraint);
     }
     if (key == "schedulingGates") return names(field, &out->scheduling_gates);
-    if (key == "resourceClaims") return names(field, &out->resource_claims);
+    if (key == "resourceClaims") return claims(field, out);
     if (key == "schedulingGroup") return scheduling_group(field);
     if (key == "volumes") return decode_.list<plimsoll_volume>(field, &out->volumes, one_volume);
     bool found = false;
@@ -135,6 +136,52 @@ bool PodDecoder::names(WireValue& value, plimsoll_list* out) {
       return key != "name" || decode_.text(field, element, Keep::kPlain);
     });
   });
+}
+
+bool PodDecoder::claims(WireValue& value, plimsoll_pod* out) {
+  claims_.clear();
+  std::vector<plimsoll_str> names;
+  const auto one = [&](WireValue& item) {
+    plimsoll_pod_claim claim{};
+    const auto field_of = [&](std::string_view key, WireValue& field) {
+      if (key == "name") return decode_.text(field, &claim.name, Keep::kPlain);
+      if (key == "resourceClaimName") return decode_.text(field, &claim.claim, Keep::kPlain);
+      return key != "resourceClaimTemplateName" ||
+             decode_.text(field, &claim.template_name, Keep::kPlain);
+    };
+    if (!item.fields(field_of)) return false;
+    claims_.push_back(claim);
+    names.push_back(claim.name);
+    return true;
+  };
+  if (!value.items(one)) return false;
+  out->resource_claims = decode_.arena().list(names);
+  return true;
+}
+
+bool PodDecoder::claim_status(WireValue& value) {
+  ClaimStatus status{};
+  const auto one = [&](std::string_view key, WireValue& field) {
+    if (key == "name") return decode_.text(field, &status.name, Keep::kPlain);
+    return key != "resourceClaimName" || decode_.text(field, &status.claim, Keep::kPlain);
+  };
+  if (!value.fields(one)) return false;
+  claim_statuses_.push_back(status);
+  return true;
+}
+
+// Kubernetes: staging/src/k8s.io/dynamic-resource-allocation/resourceclaim, Name.
+void PodDecoder::join_claims(plimsoll_pod* out) {
+  std::map<std::string_view, plimsoll_str> by_name;  // the first entry with a name counts
+  for (const ClaimStatus& status : claim_statuses_)
+    by_name.emplace(view(status.name), status.claim);
+  for (plimsoll_pod_claim& claim : claims_) {
+    const auto said = by_name.find(view(claim.name));
+    if (claim.template_name.len == 0 || said == by_name.end()) continue;
+    claim.claim = said->second;
+    claim.needless = said->second.len == 0 ? 1 : 0;
+  }
+  out->claims = decode_.arena().list(claims_);
 }
 
 bool PodDecoder::requests_and_limits(WireValue& value, ResourceList* requests,
@@ -243,6 +290,7 @@ bool PodDecoder::ports(WireValue& value, plimsoll_list* out) {
 bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
   const auto one_status = [this](WireValue& item) { return container_status(item); };
   const auto one_condition = [&](WireValue& item) { return condition(item, out); };
+  const auto one_claim = [this](WireValue& item) { return claim_status(item); };
   return value.fields([&](std::string_view key, WireValue& field) {
     std::string_view text;
     if (key == "phase") {
@@ -269,7 +317,11 @@ bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
                                  &resources_.pod_actuated_limits);
     }
     if (key == "allocatedResources") return decode_.amounts(field, &resources_.pod_allocated);
-    return true;
+    if (key == "resourceClaimStatuses") return field.items(one_claim);
+    if (key != "extendedResourceClaimStatus") return true;
+    return field.fields([&](std::string_view name, WireValue& claim) {
+      return name != "resourceClaimName" || decode_.text(claim, &out->extended_claim, Keep::kPlain);
+    });
   });
 }
 

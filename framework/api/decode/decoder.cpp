@@ -89,7 +89,8 @@ bool Decoder::labels(WireValue& value, plimsoll_list* out, Keep values, std::str
   return true;
 }
 
-bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values) {
+bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values,
+                   const Visit& finalizers) {
   const auto owner = [&](WireValue& item, plimsoll_owner* element) {
     return item.fields([&](std::string_view key, WireValue& field) {
       if (key == "apiVersion") return text(field, &element->api_version, Keep::kShared);
@@ -115,7 +116,7 @@ bool Decoder::meta(WireValue& value, plimsoll_meta* out, Keep label_values) {
     if (key == "creationTimestamp") return field.time(&out->creation_ms);
     if (key == "deletionTimestamp") return field.time(&out->deletion_ms);
     if (key == "generation") return field.integer(&out->generation);
-    return true;
+    return key != "finalizers" || finalizers == nullptr || finalizers(field);
   });
 }
 

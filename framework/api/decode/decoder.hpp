@@ -3,6 +3,7 @@
 // structs and returns false after an error (see wire_value.hpp).
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -39,7 +40,10 @@ class Decoder {
   // A map of texts, sorted by key. Keys are shared. The key `skip` is left out.
   [[nodiscard]] bool labels(WireValue& value, plimsoll_list* out, Keep values,
                             std::string_view skip = {});
-  [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values);
+  // `finalizers` is called with them, if there are any.
+  using Visit = std::function<bool(WireValue& value)>;
+  [[nodiscard]] bool meta(WireValue& value, plimsoll_meta* out, Keep label_values,
+                          const Visit& finalizers = nullptr);
   [[nodiscard]] bool amounts(WireValue& value, ResourceList* out) const;
   // Values are sorted.
   [[nodiscard]] bool requirement(WireValue& value, RequirementOf where, plimsoll_requirement* out);

@@ -131,6 +131,19 @@ bool WireValue::text_or_number(std::string_view* out) {
   return true;
 }
 
+bool WireValue::raw(std::string_view* out) {
+  if (proto_ != nullptr) return context_->fail("is no JSON");
+  if (is_null()) return true;
+  ondemand::object object;
+  if (auto error = real(value_).get_object().get(object)) {
+    return wrong_type(*context_, error, "an object");
+  }
+  std::string_view text;
+  if (auto error = object.raw_json().get(text)) return malformed(*context_, error);
+  *out = text;
+  return true;
+}
+
 bool WireValue::members(Step step, const void* visit, CallMember call) {
   if (proto_ != nullptr) return proto_members(step, visit, call);
   if (is_null()) return true;

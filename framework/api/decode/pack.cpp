@@ -157,6 +157,9 @@ class Packer {
     for (plimsoll_str* text : {&volume.name, &volume.kind, &volume.target}) walk(*text);
     list<plimsoll_str>(volume.details);
   }
+  void walk(plimsoll_pod_claim& claim) {
+    for (plimsoll_str* text : {&claim.name, &claim.claim, &claim.template_name}) walk(*text);
+  }
   void walk(plimsoll_pod& pod) {
     walk(pod.meta);
     for (plimsoll_str* text :
@@ -180,6 +183,8 @@ class Packer {
     list<plimsoll_str>(pod.scheduling_gates);
     list<plimsoll_volume>(pod.volumes);
     list<plimsoll_str>(pod.resource_claims);
+    list<plimsoll_pod_claim>(pod.claims);
+    walk(pod.extended_claim);
   }
   void walk(plimsoll_image& image) { list<plimsoll_str>(image.names); }
   void walk(plimsoll_condition& condition) {
@@ -261,6 +266,126 @@ class Packer {
     }
   }
 
+  void walk(plimsoll_device_value& value) { walk(value.text); }
+  void walk(plimsoll_device_attribute& attribute) {
+    walk(attribute.name);
+    list<plimsoll_device_value>(attribute.values);
+  }
+  void walk(plimsoll_named_quantity& quantity) {
+    walk(quantity.name);
+    walk(quantity.value);
+  }
+  void walk(plimsoll_device_capacity& capacity) {
+    for (plimsoll_str* text : {&capacity.name, &capacity.value, &capacity.fallback, &capacity.min,
+                               &capacity.max, &capacity.step}) {
+      walk(*text);
+    }
+    list<plimsoll_str>(capacity.valid_values);
+  }
+  void walk(plimsoll_device_taint& taint) {
+    for (plimsoll_str* text : {&taint.key, &taint.value, &taint.effect}) walk(*text);
+  }
+  void walk(plimsoll_device_toleration& toleration) {
+    for (plimsoll_str* text :
+         {&toleration.key, &toleration.op, &toleration.value, &toleration.effect}) {
+      walk(*text);
+    }
+  }
+  void walk(plimsoll_counter_set& set) {
+    walk(set.name);
+    list<plimsoll_named_quantity>(set.counters);
+  }
+  void walk(plimsoll_device_place& place) {
+    walk(place.node_name);
+    list<plimsoll_node_selector_term>(place.node_selector);
+  }
+  void walk(plimsoll_device_allocatable& use) {
+    for (plimsoll_str* text : {&use.name, &use.capacity_key, &use.capacity_multiplier,
+                               &use.device_multiplier, &use.per_pod, &use.per_container}) {
+      walk(*text);
+    }
+  }
+  void walk(plimsoll_device& device) {
+    walk(device.name);
+    list<plimsoll_device_attribute>(device.attributes);
+    list<plimsoll_device_capacity>(device.capacity);
+    list<plimsoll_device_taint>(device.taints);
+    list<plimsoll_counter_set>(device.consumes);
+    walk(device.place);
+    list<plimsoll_str>(device.binding_conditions);
+    list<plimsoll_str>(device.binding_failure_conditions);
+    list<plimsoll_device_allocatable>(device.allocatable);
+  }
+  void walk(plimsoll_resource_slice& slice) {
+    walk(slice.object);
+    walk(slice.driver);
+    walk(slice.pool);
+    walk(slice.place);
+    list<plimsoll_device>(slice.devices);
+    list<plimsoll_counter_set>(slice.shared_counters);
+  }
+  void walk(plimsoll_device_config& config) {
+    walk(config.source);
+    list<plimsoll_str>(config.requests);
+    walk(config.opaque);
+  }
+  void walk(plimsoll_device_class& device_class) {
+    walk(device_class.object);
+    list<plimsoll_str>(device_class.selectors);
+    list<plimsoll_device_config>(device_class.config);
+    walk(device_class.extended_resource_name);
+  }
+  void walk(plimsoll_device_taint_rule& rule) {
+    walk(rule.object);
+    for (plimsoll_str* text : {&rule.driver, &rule.pool, &rule.device}) walk(*text);
+    walk(rule.taint);
+  }
+  void walk(plimsoll_device_ask& ask) {
+    for (plimsoll_str* text : {&ask.name, &ask.device_class, &ask.mode}) walk(*text);
+    list<plimsoll_str>(ask.selectors);
+    list<plimsoll_device_toleration>(ask.tolerations);
+    list<plimsoll_named_quantity>(ask.capacity);
+  }
+  void walk(plimsoll_device_request& request) {
+    walk(request.name);
+    list<plimsoll_device_ask>(request.asks);
+  }
+  void walk(plimsoll_device_constraint& constraint) {
+    list<plimsoll_str>(constraint.requests);
+    walk(constraint.match_attribute);
+    walk(constraint.distinct_attribute);
+  }
+  void walk(plimsoll_device_result& result) {
+    for (plimsoll_str* text :
+         {&result.request, &result.driver, &result.pool, &result.device, &result.share_id}) {
+      walk(*text);
+    }
+    list<plimsoll_named_quantity>(result.consumed_capacity);
+    list<plimsoll_device_toleration>(result.tolerations);
+    list<plimsoll_str>(result.binding_conditions);
+    list<plimsoll_str>(result.binding_failure_conditions);
+  }
+  void walk(plimsoll_claim_user& user) {
+    for (plimsoll_str* text : {&user.api_group, &user.resource, &user.name, &user.uid}) walk(*text);
+  }
+  void walk(plimsoll_device_status& status) {
+    for (plimsoll_str* text : {&status.driver, &status.pool, &status.device, &status.share_id})
+      walk(*text);
+    list<plimsoll_condition>(status.conditions);
+  }
+  void walk(plimsoll_resource_claim& claim) {
+    walk(claim.object);
+    list<plimsoll_str>(claim.finalizers);
+    list<plimsoll_device_request>(claim.requests);
+    list<plimsoll_device_constraint>(claim.constraints);
+    list<plimsoll_device_config>(claim.config);
+    list<plimsoll_claim_user>(claim.reserved_for);
+    list<plimsoll_device_status>(claim.devices);
+    list<plimsoll_node_selector_term>(claim.node_selector);
+    list<plimsoll_device_result>(claim.results);
+    list<plimsoll_device_config>(claim.allocation_config);
+  }
+
   std::byte* block_ = nullptr;
   SymbolTable* symbols_ = nullptr;
   const char* begin_ = nullptr;  // the block that is freed
@@ -309,6 +434,10 @@ PLIMSOLL_PACKED(plimsoll_csi_node);
 PLIMSOLL_PACKED(plimsoll_csi_driver);
 PLIMSOLL_PACKED(plimsoll_csi_storage_capacity);
 PLIMSOLL_PACKED(plimsoll_volume_attachment);
+PLIMSOLL_PACKED(plimsoll_resource_claim);
+PLIMSOLL_PACKED(plimsoll_resource_slice);
+PLIMSOLL_PACKED(plimsoll_device_class);
+PLIMSOLL_PACKED(plimsoll_device_taint_rule);
 #undef PLIMSOLL_PACKED
 
 std::shared_ptr<const plimsoll_node_affinity> pack_node_affinity(

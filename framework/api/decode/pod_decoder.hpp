@@ -26,6 +26,12 @@ class PodDecoder {
     ContainerResources resources;  // only the three lists of the status
   };
 
+  // status.resourceClaimStatuses[].
+  struct ClaimStatus {
+    plimsoll_str name;
+    plimsoll_str claim;  // empty: none is needed
+  };
+
   bool spec(WireValue& value, plimsoll_pod* out);
   bool spec_text(std::string_view key, WireValue& value, plimsoll_pod* out, bool* found);
   bool status(WireValue& value, plimsoll_pod* out);
@@ -44,12 +50,17 @@ class PodDecoder {
   bool spread_constraint(WireValue& value, plimsoll_spread_constraint* out);
   bool volume(WireValue& value, plimsoll_volume* out);
   bool names(WireValue& value, plimsoll_list* out);
+  bool claims(WireValue& value, plimsoll_pod* out);
+  bool claim_status(WireValue& value);
   bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits);
   void join_statuses();
+  void join_claims(plimsoll_pod* out);
 
   Decoder decode_;
   PodResources resources_;
   std::vector<ContainerStatus> statuses_;
+  std::vector<plimsoll_pod_claim> claims_;
+  std::vector<ClaimStatus> claim_statuses_;
   uint32_t uses_ = 0;
 };
 

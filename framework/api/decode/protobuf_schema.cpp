@@ -106,9 +106,15 @@ constexpr std::array kSpreadFields{integer(1, "maxSkew"),        text(2, "topolo
                                    integer(5, "minDomains"),     text(6, "nodeAffinityPolicy"),
                                    text(7, "nodeTaintsPolicy"),  texts(8, "matchLabelKeys")};
 constexpr ProtoMessage kSpread{kSpreadFields};
-// PodSchedulingGate and PodResourceClaim.
-constexpr std::array kNamedFields{text(1, "name")};
-constexpr ProtoMessage kNamed{kNamedFields};
+constexpr std::array kGateFields{text(1, "name")};
+constexpr ProtoMessage kGate{kGateFields};
+constexpr std::array kPodClaimFields{text(1, "name"), text(3, "resourceClaimName"),
+                                     text(4, "resourceClaimTemplateName")};
+constexpr ProtoMessage kPodClaim{kPodClaimFields};
+constexpr std::array kPodClaimStatusFields{text(1, "name"), text(2, "resourceClaimName")};
+constexpr ProtoMessage kPodClaimStatus{kPodClaimStatusFields};
+constexpr std::array kExtendedClaimFields{text(2, "resourceClaimName")};
+constexpr ProtoMessage kExtendedClaim{kExtendedClaimFields};
 
 constexpr std::array kSchedulingGroupFields{text(1, "podGroupName")};
 constexpr ProtoMessage kSchedulingGroup{kSchedulingGroupFields};
@@ -191,8 +197,8 @@ constexpr std::array kPodSpecFields{many(1, "volumes", kVolume),
                                     quantity_map(32, "overhead"),
                                     many(33, "topologySpreadConstraints", kSpread),
                                     integer(37, "hostUsers"),
-                                    many(38, "schedulingGates", kNamed),
-                                    many(39, "resourceClaims", kNamed),
+                                    many(38, "schedulingGates", kGate),
+                                    many(39, "resourceClaims", kPodClaim),
                                     one(40, "resources", kResources),
                                     one(43, "schedulingGroup", kSchedulingGroup)};
 constexpr ProtoMessage kPodSpec{kPodSpecFields};
@@ -210,6 +216,8 @@ constexpr std::array kPodStatusFields{text(1, "phase"),
                                       text(9, "qosClass"),
                                       many(10, "initContainerStatuses", kContainerStatus),
                                       text(11, "nominatedNodeName"),
+                                      many(15, "resourceClaimStatuses", kPodClaimStatus),
+                                      one(18, "extendedResourceClaimStatus", kExtendedClaim),
                                       quantity_map(19, "allocatedResources"),
                                       one(20, "resources", kResources)};
 constexpr ProtoMessage kPodStatus{kPodStatusFields};

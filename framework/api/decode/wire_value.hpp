@@ -38,6 +38,8 @@ class WireValue {
                              int64_t max = std::numeric_limits<int64_t>::max());
   // The text of a string, or the digits of a number as written.
   [[nodiscard]] bool text_or_number(std::string_view* out);
+  // The JSON of an object, as written. Not of protobuf.
+  [[nodiscard]] bool raw(std::string_view* out);
   // A metav1.Time, in milliseconds since the epoch.
   [[nodiscard]] bool time(int64_t* out_ms);
   [[nodiscard]] bool is_null();

@@ -1,10 +1,10 @@
-// Plimsoll plugin SDK: the kinds of <plimsoll/kinds.h> by name.
+// Plimsoll plugin SDK: the kinds of <plimsoll/kinds.h> and <plimsoll/claims.h> by name.
 //
 //   host.watch(kServices);
 //   const plimsoll_pod_selector* service = host.object(kServices, "shop", "web");
 #pragma once
 
-#include <plimsoll/kinds.h>
+#include <plimsoll/claims.h>
 
 #include <string_view>
 
@@ -43,5 +43,14 @@ inline constexpr Kind<plimsoll_csi_storage_capacity> kCsiStorageCapacities{
     "storage.k8s.io", "v1", "csistoragecapacities", "csistoragecapacities.v1.storage.k8s.io"};
 inline constexpr Kind<plimsoll_volume_attachment> kVolumeAttachments{
     "storage.k8s.io", "v1", "volumeattachments", "volumeattachments.v1.storage.k8s.io"};
+
+inline constexpr Kind<plimsoll_resource_claim> kResourceClaims{
+    "resource.k8s.io", "v1", "resourceclaims", "resourceclaims.v1.resource.k8s.io"};
+inline constexpr Kind<plimsoll_resource_slice> kResourceSlices{
+    "resource.k8s.io", "v1", "resourceslices", "resourceslices.v1.resource.k8s.io"};
+inline constexpr Kind<plimsoll_device_class> kDeviceClasses{
+    "resource.k8s.io", "v1", "deviceclasses", "deviceclasses.v1.resource.k8s.io"};
+inline constexpr Kind<plimsoll_device_taint_rule> kDeviceTaintRules{
+    "resource.k8s.io", "v1", "devicetaintrules", "devicetaintrules.v1.resource.k8s.io"};
 
 }  // namespace plimsoll::sdk

@@ -263,6 +263,15 @@ enum {
   PLIMSOLL_USES_SCHEDULING_GROUP = 1 << 3        /* spec.schedulingGroup names a PodGroup */
 };
 
+typedef struct plimsoll_pod_claim { /* spec.resourceClaims[] */
+  plimsoll_str name;
+  plimsoll_str claim; /* of the ResourceClaim; of a template as the status says, and empty until it
+                         was created */
+  plimsoll_str template_name; /* resourceClaimTemplateName */
+  uint32_t needless;          /* 1: its status says that no claim is needed */
+  uint32_t reserved;
+} plimsoll_pod_claim;
+
 typedef struct plimsoll_pod {
   uint32_t size;
   int32_t priority;
@@ -310,6 +319,8 @@ typedef struct plimsoll_pod {
   /* since 1.4 */
   uint32_t uses; /* PLIMSOLL_USES_* */
   uint32_t reserved2;
+  plimsoll_list claims;        /* plimsoll_pod_claim, as in spec.resourceClaims */
+  plimsoll_str extended_claim; /* status.extendedResourceClaimStatus.resourceClaimName */
 } plimsoll_pod;
 
 /* ---- nodes ---- */

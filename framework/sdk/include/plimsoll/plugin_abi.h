@@ -20,7 +20,7 @@
 #ifndef PLIMSOLL_PLUGIN_ABI_H_
 #define PLIMSOLL_PLUGIN_ABI_H_
 
-#include "kinds.h"
+#include "claims.h"
 #include "objects.h"
 
 #ifdef __cplusplus
