@@ -145,6 +145,7 @@ void from_vectors(Seeds& out) {
       }
     });
   }
+  each("cel", 13, [&](const json& vector) { add(out, "claim_selector", vector["expression"]); });
   each("quantity", 11, [&](const json& vector) {
     if (vector.contains("in")) add(out, "quantity", vector["in"]);
     if (vector.contains("json")) add(out, "quantity", vector["json"]);

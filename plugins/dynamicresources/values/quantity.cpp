@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 
-
 namespace plimsoll::dra {
 namespace {
 
@@ -37,6 +36,11 @@ class Digits {
     if (place < begin() || place >= end()) return 0;
     return (place < 0 ? whole_[place - begin()] : fraction_[place]) - '0';
   }
+  // How many there are, without zeros in front of them.
+  [[nodiscard]] int count() const {
+    const size_t zeros = std::min(whole_.find_first_not_of('0'), whole_.size());
+    return std::max(static_cast<int>(whole_.size() - zeros), 1) + end();
+  }
   [[nodiscard]] bool zero() const {
     return whole_.find_first_not_of('0') == std::string_view::npos &&
            fraction_.find_first_not_of('0') == std::string_view::npos;
@@ -58,7 +62,8 @@ Nanos amount_of(const Digits& digits, int point, Nanos factor) {
   constexpr int kFar = 64;
   point = std::clamp(point, digits.begin() - kFar, digits.end() + kFar);
   Nanos whole = 0;
-  for (int i = digits.begin(); i < point && whole < kMost; ++i) whole = times(whole, 10) + digits[i];
+  for (int i = digits.begin(); i < point && whole < kMost; ++i)
+    whole = times(whole, 10) + digits[i];
   // From the last digit on, so that each division loses only what is behind the point.
   Nanos behind = 0;
   bool exact = true;
@@ -81,7 +86,8 @@ std::string digits_of(Nanos amount) {
   std::string text;
   const bool negative = amount < 0;
   for (; amount != 0; amount /= 10)
-    text.push_back(static_cast<char>('0' + static_cast<int>(negative ? -(amount % 10) : amount % 10)));
+    text.push_back(
+        static_cast<char>('0' + static_cast<int>(negative ? -(amount % 10) : amount % 10)));
   if (negative) text.push_back('-');
   std::reverse(text.begin(), text.end());
   return text;
@@ -109,6 +115,14 @@ Format format_of(std::string_view suffix, bool binary, Nanos nanos) {
   return part_of_one ? Format::kDecimal : Format::kBinary;
 }
 
+// Does Kubernetes keep the number as a fraction, or as too large for an int64?
+bool kept_as_fraction(const Digits& digits, const sdk::detail::QuantitySuffix& suffix) {
+  constexpr int kMostDigits = 18, kMostBinaryDigits = 14;
+  if (suffix.binary != 0)
+    return digits.end() > 0 || digits.count() > kMostBinaryDigits - suffix.binary * 3 / 10;
+  return digits.count() > kMostDigits || digits.end() > suffix.decimal;
+}
+
 }  // namespace
 
 std::optional<Quantity> Quantity::parse(std::string_view text) {
@@ -126,7 +140,26 @@ std::optional<Quantity> Quantity::parse(std::string_view text) {
   Nanos nanos = binary ? amount_of(digits, 0, kUnit << suffix->binary)
                        : amount_of(digits, suffix->decimal + kUnitDigits, 1);
   if (binary) nanos = std::min(nanos, kMostBinary);
-  return Quantity(negative ? -nanos : nanos, format_of(text, binary, nanos));
+  Quantity quantity(negative ? -nanos : nanos, format_of(text, binary, nanos));
+  quantity.fraction_ = kept_as_fraction(digits, *suffix);
+  return quantity;
+}
+
+Quantity Quantity::whole(int64_t units) {
+  return Quantity(Nanos{units} * kUnit, Format::kExponent);
+}
+
+std::optional<int64_t> Quantity::kept_whole() const {
+  const Nanos units = nanos_ / kUnit;
+  if (fraction_ || nanos_ % kUnit != 0 || units != static_cast<int64_t>(units)) return std::nullopt;
+  return static_cast<int64_t>(units);
+}
+
+Quantity Quantity::plus(const Quantity& other, int sign) const {
+  const Nanos sum = std::clamp(nanos_ + sign * other.nanos_, -kMost, kMost);
+  Quantity result(sum, nanos_ == 0 ? other.format_ : format_);
+  result.fraction_ = (nanos_ != 0 && fraction_) || (other.nanos_ != 0 && other.fraction_);
+  return result;
 }
 
 std::string Quantity::text() const {

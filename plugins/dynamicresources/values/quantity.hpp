@@ -18,6 +18,7 @@ class Quantity {
 
   constexpr Quantity() = default;
   constexpr Quantity(Nanos nanos, Format format) : nanos_(nanos), format_(format) {}
+  [[nodiscard]] static Quantity whole(int64_t units);
 
   // Nothing: the text is not a quantity. What is finer than a nano is rounded away from zero;
   // values beyond int64 saturate, as ParseQuantity does.
@@ -25,6 +26,11 @@ class Quantity {
 
   [[nodiscard]] constexpr Nanos nanos() const { return nanos_; }
   [[nodiscard]] constexpr Format format() const { return format_; }
+  // The whole number, if Kubernetes keeps it as one (Quantity.AsInt64): not if it was written with
+  // a fraction that the suffix does not take up ("1000m", "1.5Gi").
+  [[nodiscard]] std::optional<int64_t> kept_whole() const;
+  // The sum, or with a sign of -1 the difference, with this one's format; saturates.
+  [[nodiscard]] Quantity plus(const Quantity& other, int sign = 1) const;
   // In the canonical form of its format, as Quantity.String writes it.
   [[nodiscard]] std::string text() const;
 
@@ -39,6 +45,7 @@ class Quantity {
  private:
   Nanos nanos_ = 0;
   Format format_ = Format::kDecimal;
+  bool fraction_ = false;  // kept as a fraction, though the value may be whole
 };
 
 }  // namespace plimsoll::dra

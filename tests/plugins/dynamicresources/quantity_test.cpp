@@ -65,8 +65,7 @@ TEST(ClaimQuantity, AgreesWithKubernetes) {
 
 TEST(ClaimQuantity, SaturatesAndStaysAddable) {
   for (const std::string& text : {std::string("1e99999999"), std::string("9e30"),
-                                 std::string(3000, '9'),
-                                 "1" + std::string(5000, '0') + "E"}) {
+                                  std::string(3000, '9'), "1" + std::string(5000, '0') + "E"}) {
     const auto parsed = Quantity::parse(text);
     ASSERT_TRUE(parsed.has_value()) << text;
     const Quantity sum(parsed->nanos() + parsed->nanos(), parsed->format());

@@ -1,0 +1,81 @@
+// Selectors against what kube-scheduler's own code says (tests/vectors/cel.jsonl.gz).
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "plugins/dynamicresources/cel/selector.hpp"
+#include "tests/conformance/vector_file.hpp"
+
+namespace plimsoll::dra::cel {
+namespace {
+
+using Json = nlohmann::json;
+
+AttributeValue attribute_of(const Json& json) {
+  const auto versions = [](const Json& texts) {
+    std::vector<Version> all;
+    for (const auto& text : texts) all.push_back({text.get<std::string>()});
+    return all;
+  };
+  if (json.contains("int")) return json["int"].get<int64_t>();
+  if (json.contains("bool")) return json["bool"].get<bool>();
+  if (json.contains("string")) return json["string"].get<std::string>();
+  if (json.contains("version")) return Version{json["version"].get<std::string>()};
+  if (json.contains("ints")) return json["ints"].get<std::vector<int64_t>>();
+  if (json.contains("bools")) return json["bools"].get<std::vector<bool>>();
+  if (json.contains("strings")) return json["strings"].get<std::vector<std::string>>();
+  return versions(json.at("versions"));
+}
+
+Device device_of(const Json& json) {
+  Device device;
+  device.allow_multiple_allocations = json.value("allowMultipleAllocations", false);
+  const Json none = Json::object();
+  for (const auto& [name, value] : (json.contains("attributes") ? json["attributes"] : none).items())
+    device.attributes[name] = attribute_of(value);
+  for (const auto& [name, value] : (json.contains("capacity") ? json["capacity"] : none).items())
+    device.capacity[name].value = Quantity::parse(value["value"].get<std::string>()).value();
+  return device;
+}
+
+struct Answer {
+  Json result;
+  std::string text;
+  bool unsupported = false;
+};
+
+Answer answer_to(const Json& c) {
+  const auto selector = Selector::compile(c["expression"].get<std::string>());
+  if (!selector)
+    return {"compile_error", selector.error().text,
+            selector.error().kind == CompileError::Kind::kUnsupported};
+  const std::string driver = c["device"].value("driver", "");
+  const auto matches = selector->matches(driver, device_of(c["device"]));
+  if (!matches) return {"runtime_error", matches.error(), false};
+  return {*matches, "", false};
+}
+
+TEST(SelectorVectors, AgreeWithKubernetes) {
+  int compared = 0, unsupported = 0;
+  const auto read = conformance::for_each_line("tests/vectors/cel.jsonl.gz", [&](auto line) {
+    const Json c = Json::parse(line);
+    const Answer mine = answer_to(c);
+    if (mine.unsupported) {
+      ++unsupported;
+      return true;
+    }
+    ++compared;
+    EXPECT_EQ(mine.result, c["result"])
+        << c["id"] << ": " << c["expression"] << "\n  here: " << mine.text
+        << "\n  there: " << c.value("error", "") << "\n  device: " << c["device"].dump();
+    return true;
+  });
+  ASSERT_TRUE(read.has_value());
+  RecordProperty("unsupported", unsupported);
+  EXPECT_EQ(compared + unsupported, 1775);
+}
+
+}  // namespace
+}  // namespace plimsoll::dra::cel
