@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "plugins/dynamicresources/cel/constants.hpp"
-#include "plugins/dynamicresources/cel/functions/functions.hpp"
 #include "plugins/dynamicresources/cel/data/types.hpp"
+#include "plugins/dynamicresources/cel/functions/functions.hpp"
 
 namespace plimsoll::dra::cel {
 namespace {
@@ -257,7 +257,8 @@ class Checker {
     node.kids.erase(node.kids.begin());
   }
 
-  // The result of all signatures that fit: any type if these have different ones. Nullptr: none fits.
+  // The result of all signatures that fit: any type if these have different ones. Nullptr: none
+  // fits.
   const Type* resolve(const std::vector<Overload>& overloads, bool member,
                       const std::vector<const Type*>& types) {
     const Type* result = nullptr;
@@ -269,8 +270,10 @@ class Checker {
       const Type* returned = types_.instantiate(*overload.result, &mine);
       if (!types_.all_assignable(types, parameters)) continue;
       returned = types_.resolved(returned);
-      if (result == nullptr) result = returned;
-      else if (result->kind != Kind::kDyn && result != returned) result = of(Kind::kDyn);
+      if (result == nullptr)
+        result = returned;
+      else if (result->kind != Kind::kDyn && result != returned)
+        result = of(Kind::kDyn);
     }
     return result;
   }
@@ -281,8 +284,7 @@ class Checker {
       if (node.member && i == 0) continue;
       text += (i == (node.member ? 1 : 0) ? "(" : ", ") + text_of(*types_.settled(types[i]));
     }
-    if (node.member)
-      text += " of " + text_of(*types_.settled(types[0]));
+    if (node.member) text += " of " + text_of(*types_.settled(types[0]));
     return wrong(node, text + ")'");
   }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "plugins/dynamicresources/cel/interpreter.hpp"
 #include "plugins/dynamicresources/cel/functions/patterns.hpp"
+#include "plugins/dynamicresources/cel/interpreter.hpp"
 
 namespace plimsoll::dra::cel {
 namespace {

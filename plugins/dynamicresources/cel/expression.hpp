@@ -48,7 +48,7 @@ struct Node {
   std::string text;       // name of the field, function or variable; what a literal refers to
   Value literal;
   std::vector<Node*> kids;
-  std::vector<bool> optional_kids;  // kList: by element; kMap: by entry
+  std::vector<bool> optional_kids;                   // kList: by element; kMap: by entry
   const std::vector<Overload>* overloads = nullptr;  // kCall
   std::shared_ptr<const Regex> regex;                // kCall: a pattern that stands in the text
 };

@@ -126,7 +126,8 @@ class Interpreter {
       arguments[i] = evaluate(*node.kids[i]);
       if (arguments[i].is_error()) return arguments[i];
     }
-    if (node.regex != nullptr) return compute_pattern(run_, node.text, *node.regex, {arguments, count});
+    if (node.regex != nullptr)
+      return compute_pattern(run_, node.text, *node.regex, {arguments, count});
     if (is_version_in_literals(node, arguments[0]))
       return Value::of_error("internal error: unhashable type kubernetes.Semver");
     return call_overload(run_, *node.overloads, node.member, {arguments, count});
@@ -143,7 +144,8 @@ class Interpreter {
   // Of an element or an entry with "?": nothing if it is to be left out.
   static bool take_optional(Value& value) {
     if (value.kind != Kind::kOptional) {
-      value = Value::of_error("cannot initialize an optional element from a value that is not optional");
+      value = Value::of_error(
+          "cannot initialize an optional element from a value that is not optional");
       return true;
     }
     if (value.optional == nullptr) return false;
@@ -296,7 +298,8 @@ Value evaluate(const Expression& expression, Run& run) {
 Value call_overload(Run& run, const std::vector<Overload>& overloads, bool member,
                     Arguments arguments) {
   for (const Overload& overload : overloads)
-    if (overload.member == member && overload.fits(arguments)) return overload.compute(run, arguments);
+    if (overload.member == member && overload.fits(arguments))
+      return overload.compute(run, arguments);
   return no_such_overload();
 }
 

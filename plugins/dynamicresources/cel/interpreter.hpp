@@ -2,9 +2,9 @@
 
 #include <vector>
 
+#include "plugins/dynamicresources/cel/data/run.hpp"
 #include "plugins/dynamicresources/cel/expression.hpp"
 #include "plugins/dynamicresources/cel/functions/functions.hpp"
-#include "plugins/dynamicresources/cel/data/run.hpp"
 
 namespace plimsoll::dra::cel {
 

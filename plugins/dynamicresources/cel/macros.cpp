@@ -12,10 +12,14 @@ struct Macro {
 };
 
 constexpr Macro kMacros[] = {
-    {"all", 2, Op::kAll},           {"exists", 2, Op::kExists},
-    {"exists_one", 2, Op::kExistsOne}, {"filter", 2, Op::kFilter},
-    {"map", 2, Op::kTransform},     {"map", 3, Op::kTransform},
-    {"optMap", 2, Op::kOptMap},     {"optFlatMap", 2, Op::kOptFlatMap},
+    {"all", 2, Op::kAll},
+    {"exists", 2, Op::kExists},
+    {"exists_one", 2, Op::kExistsOne},
+    {"filter", 2, Op::kFilter},
+    {"map", 2, Op::kTransform},
+    {"map", 3, Op::kTransform},
+    {"optMap", 2, Op::kOptMap},
+    {"optFlatMap", 2, Op::kOptFlatMap},
 };
 
 // With two variables, or sorting by a key.
@@ -76,8 +80,7 @@ void expand_macro(Node& call, FirstProblem* problem) {
     std::swap(call.kids[0], call.kids[1]);
     return declare(call, Op::kBind, problem);
   }
-  if ((call.text == "or" || call.text == "orValue") && call.kids.size() == 2)
-    call.op = Op::kOrElse;
+  if ((call.text == "or" || call.text == "orValue") && call.kids.size() == 2) call.op = Op::kOrElse;
   if (const Macro* macro = find_macro(kMacros, call)) return declare(call, macro->op, problem);
   if (find_macro(kUnsupported, call) != nullptr)
     problem->add(Problem::Kind::kUnsupported, call.at,

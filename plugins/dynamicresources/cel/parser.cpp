@@ -13,9 +13,9 @@ namespace plimsoll::dra::cel {
 namespace {
 
 constexpr std::string_view kReserved[] = {
-    "as",  "break", "const", "continue",  "else",    "false",  "for",  "function", "if",   "import",
-    "in",  "let",   "loop",  "namespace", "null",    "package", "return", "true",  "var",  "void",
-    "while"};
+    "as",       "break",   "const",  "continue", "else", "false", "for",
+    "function", "if",      "import", "in",       "let",  "loop",  "namespace",
+    "null",     "package", "return", "true",     "var",  "void",  "while"};
 
 bool is_reserved(std::string_view name) {
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
@@ -28,8 +28,8 @@ struct Infix {
   int strength;
 };
 
-constexpr Infix kRelations[] = {{"<", "_<_", 0},   {"<=", "_<=_", 0}, {">=", "_>=_", 0},
-                                {">", "_>_", 0},   {"==", "_==_", 0}, {"!=", "_!=_", 0},
+constexpr Infix kRelations[] = {{"<", "_<_", 0}, {"<=", "_<=_", 0}, {">=", "_>=_", 0},
+                                {">", "_>_", 0}, {"==", "_==_", 0}, {"!=", "_!=_", 0},
                                 {"in", "@in", 0}};
 constexpr Infix kCalculations[] = {
     {"*", "_*_", 2}, {"/", "_/_", 2}, {"%", "_%_", 2}, {"+", "_+_", 1}, {"-", "_-_", 1}};
@@ -56,7 +56,8 @@ class Parser {
     ~Level() { parser_.levels_[rule_] -= added_; }
     void more() {
       ++added_;
-      if (++parser_.levels_[rule_] > kMostLevels) parser_.wrong("expression recursion limit exceeded");
+      if (++parser_.levels_[rule_] > kMostLevels)
+        parser_.wrong("expression recursion limit exceeded");
     }
 
    private:
@@ -185,10 +186,14 @@ class Parser {
     Node* left = primary();
     while (true) {
       const size_t at = token_.at;
-      if (take(".")) left = selection(left, at);
-      else if (take("[")) left = index_of(left, at);
-      else if (token_.is("{") && is_qualified(*left)) return message(*left);
-      else return left;
+      if (take("."))
+        left = selection(left, at);
+      else if (take("["))
+        left = index_of(left, at);
+      else if (token_.is("{") && is_qualified(*left))
+        return message(*left);
+      else
+        return left;
       level.more();
     }
   }
@@ -262,8 +267,10 @@ class Parser {
 
   Node* name(size_t at, std::string prefix) {
     const std::string_view word = token_.text;
-    if (token_.word != Word::kName) unexpected();
-    else if (is_reserved(word)) wrong("reserved identifier: " + std::string(word));
+    if (token_.word != Word::kName)
+      unexpected();
+    else if (is_reserved(word))
+      wrong("reserved identifier: " + std::string(word));
     advance();
     if (!token_.is("(")) return node(Op::kName, at, prefix.append(word));
     Node* made = node(Op::kCall, at, std::string(word), arguments());
@@ -285,8 +292,10 @@ class Parser {
 
   Node* list(size_t at) {
     Node* made = node(Op::kList, at);
-    if (take(",")) expect("]");
-    else elements(*made, "]", [&] { made->kids.push_back(expression()); });
+    if (take(","))
+      expect("]");
+    else
+      elements(*made, "]", [&] { made->kids.push_back(expression()); });
     return made;
   }
 
@@ -340,8 +349,8 @@ class Parser {
     auto text = unquoted(token);
     if (!text) unexpected();
     Node* made = node(Op::kLiteral, token.at, text.value_or(""));
-    made->literal = token.word == Word::kBytes ? Value::of_bytes(made->text)
-                                               : Value::of_string(made->text);
+    made->literal =
+        token.word == Word::kBytes ? Value::of_bytes(made->text) : Value::of_string(made->text);
     advance();
     return made;
   }

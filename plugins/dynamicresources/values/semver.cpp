@@ -107,8 +107,8 @@ std::optional<Semver> Semver::parse_lenient(std::string_view text) {
 }
 
 std::strong_ordering Semver::operator<=>(const Semver& other) const {
-  const auto numbers = std::tie(major, minor, patch) <=>
-                       std::tie(other.major, other.minor, other.patch);
+  const auto numbers =
+      std::tie(major, minor, patch) <=> std::tie(other.major, other.minor, other.patch);
   if (numbers != 0) return numbers;
   // A version without a pre-release comes after those with one.
   if (pre.empty() || other.pre.empty()) return pre.empty() <=> other.pre.empty();

@@ -116,23 +116,24 @@ TEST(Selector, HasOddCornersOfTheReference) {
 }
 
 TEST(Selector, BindsNamesInside) {
-  expect_all("true", {
-                         "cel.bind(a, 1, cel.bind(a, a + 1, a == 2))",
-                         "cel.bind(a, [1, 2].map(y, y), [5, 6].map(z, a.size() + z) == [7, 8])",
-                         "cel.bind(a, [1].map(y, y + 1), [9].exists(y, a == [2] && y == 9))",
-                         "[1, 2].map(x, [x, x * 2].filter(x, x > 1)) == [[2], [2, 4]]",
-                         "[[1], [2]].exists(x, x.exists(y, y == 2) && x.size() == 1)",
-                         "[3].all(device, device == 3 && .device.driver != '')",
-                         "optional.of(2).optMap(x, x + 1).optFlatMap(x, optional.of(x * 2)).value() == 6",
-                     });
+  expect_all("true",
+             {
+                 "cel.bind(a, 1, cel.bind(a, a + 1, a == 2))",
+                 "cel.bind(a, [1, 2].map(y, y), [5, 6].map(z, a.size() + z) == [7, 8])",
+                 "cel.bind(a, [1].map(y, y + 1), [9].exists(y, a == [2] && y == 9))",
+                 "[1, 2].map(x, [x, x * 2].filter(x, x > 1)) == [[2], [2, 4]]",
+                 "[[1], [2]].exists(x, x.exists(y, y == 2) && x.size() == 1)",
+                 "[3].all(device, device == 3 && .device.driver != '')",
+                 "optional.of(2).optMap(x, x + 1).optFlatMap(x, optional.of(x * 2)).value() == 6",
+             });
 }
 
 TEST(Selector, CountsPlacesInCodePoints) {
-  expect_all("true", {"'aé€😀'.size() == 4", "'aé€😀'.charAt(3) == '😀'",
-                      "'aé€😀b'.substring(1, 3) == 'é€'", "'aé€a'.lastIndexOf('a') == 3",
-                      "'éé'.indexOf('é', 1) == 1", "bytes('é').size() == 2",
-                      "'é'.split('') == ['é']", "'\\u00e9\\U0001F600' == 'é😀'",
-                      "'\\u2003x\\u3000'.trim() == 'x'"});
+  expect_all("true",
+             {"'aé€😀'.size() == 4", "'aé€😀'.charAt(3) == '😀'", "'aé€😀b'.substring(1, 3) == 'é€'",
+              "'aé€a'.lastIndexOf('a') == 3", "'éé'.indexOf('é', 1) == 1", "bytes('é').size() == 2",
+              "'é'.split('') == ['é']", "'\\u00e9\\U0001F600' == 'é😀'",
+              "'\\u2003x\\u3000'.trim() == 'x'"});
 }
 
 TEST(Selector, ReadsNumbersAsGoDoes) {
@@ -156,10 +157,11 @@ TEST(Selector, KnowsWhichQuantitiesAreWhole) {
 }
 
 TEST(Selector, FindsPatterns) {
-  expect_all("true", {"'aaa'.findAll('').size() == 4", "'abacb'.findAll('b*') == ['', 'b', '', 'b']",
-                      "'aaa'.findAll('a', 2) == ['a', 'a']", "'a1'.find('[0-9]') == '1'",
-                      "'ab'.matches('(?<x>a)(?P<y>b)')", "matches('ab', '^a.$')",
-                      "'a.b'.matches('a' + r'\\.' + 'b')"});
+  expect_all("true",
+             {"'aaa'.findAll('').size() == 4", "'abacb'.findAll('b*') == ['', 'b', '', 'b']",
+              "'aaa'.findAll('a', 2) == ['a', 'a']", "'a1'.find('[0-9]') == '1'",
+              "'ab'.matches('(?<x>a)(?P<y>b)')", "matches('ab', '^a.$')",
+              "'a.b'.matches('a' + r'\\.' + 'b')"});
   begins("'a'.matches('(')", "compile: 1:13: invalid matches argument");
   begins("'a'.find('(') == ''", "compile: ");
   begins("'a'.matches(device.driver + '(')", "run: error parsing regexp");
@@ -176,13 +178,18 @@ std::string times(size_t count, const std::string& text) {
 TEST(SelectorHostile, LimitsLengthAndDepth) {
   begins(times(Selector::kLongest, " ") + "true", "compile: 1:1: the expression has");
   const size_t most = Selector::kLongest / 3;
-  const std::vector<std::pair<std::string, std::string>> nested = {
-      {"(", ")"}, {"[", "]"}, {"{1: ", "}"}, {"true ? (", ") : true"}, {"dyn(", ")"},
-      {"[1].all(x, ", ")"}, {"device.attributes[", "]"}, {"-(", ")"}, {"!(", ")"}};
+  const std::vector<std::pair<std::string, std::string>> nested = {{"(", ")"},
+                                                                   {"[", "]"},
+                                                                   {"{1: ", "}"},
+                                                                   {"true ? (", ") : true"},
+                                                                   {"dyn(", ")"},
+                                                                   {"[1].all(x, ", ")"},
+                                                                   {"device.attributes[", "]"},
+                                                                   {"-(", ")"},
+                                                                   {"!(", ")"}};
   for (const auto& [before, after] : nested) {
     const size_t count = most * 3 / (before.size() + after.size() + 1);
-    begins(times(count, before) + "true" + times(count, after),
-           "compile: ");
+    begins(times(count, before) + "true" + times(count, after), "compile: ");
     begins(times(count, before), "compile: ");
   }
   for (const char* chain : {" + 1", ".a", "[0]", " == 1", ".size()", " ? 1 : 1", " in [1]"})

@@ -27,10 +27,18 @@ Value semver_value(Run& run, const Version& version) {
                 : Value::of_error("parse semantic version");
 }
 
-Value published(Run&, int64_t value) { return Value::of_int(value); }
-Value published(Run&, bool value) { return Value::of_bool(value); }
-Value published(Run&, const std::string& value) { return Value::of_string(value); }
-Value published(Run& run, const Version& value) { return semver_value(run, value); }
+Value published(Run&, int64_t value) {
+  return Value::of_int(value);
+}
+Value published(Run&, bool value) {
+  return Value::of_bool(value);
+}
+Value published(Run&, const std::string& value) {
+  return Value::of_string(value);
+}
+Value published(Run& run, const Version& value) {
+  return semver_value(run, value);
+}
 
 template <typename T>
 Value published(Run& run, const std::vector<T>& values) {
@@ -38,8 +46,10 @@ Value published(Run& run, const std::vector<T>& values) {
   size_t at = 0;
   for (auto&& value : values) {
     if (at == items.size()) break;  // out of steps
-    if constexpr (std::is_same_v<T, bool>) items[at++] = Value::of_bool(value);
-    else items[at++] = published(run, value);
+    if constexpr (std::is_same_v<T, bool>)
+      items[at++] = Value::of_bool(value);
+    else
+      items[at++] = published(run, value);
   }
   return run.list(items);
 }
@@ -48,7 +58,9 @@ Value published(Run& run, const AttributeValue& attribute) {
   return std::visit([&](const auto& value) { return published(run, value); }, attribute);
 }
 
-Value published(Run&, const Capacity& capacity) { return Value::of_quantity(&capacity.value); }
+Value published(Run&, const Capacity& capacity) {
+  return Value::of_quantity(&capacity.value);
+}
 
 // Calls `each` with the device's attributes or its capacity, a map by full or short names.
 auto with_published(const Run& run, const Map& view, auto each) {
@@ -79,8 +91,10 @@ std::vector<std::string_view> names_in(Run& run, const Map& view) {
     run.charge(all.size());
     for (const auto& entry : all) {
       const Name name = split_name(run, entry.first);
-      if (view.form == Map::Form::kDomains) names.push_back(name.domain);
-      else if (name.domain == view.domain) names.push_back(name.id);
+      if (view.form == Map::Form::kDomains)
+        names.push_back(name.domain);
+      else if (name.domain == view.domain)
+        names.push_back(name.id);
     }
   });
   std::sort(names.begin(), names.end());
@@ -139,7 +153,9 @@ std::string printed(const Value& key) {
   return place ? std::to_string(*place) : std::string(name_of(key.kind));
 }
 
-Value no_such_key(Run& run, const Value& key) { return run.fail("no such key: " + printed(key)); }
+Value no_such_key(Run& run, const Value& key) {
+  return run.fail("no such key: " + printed(key));
+}
 
 struct Found {
   const Value* value = nullptr;

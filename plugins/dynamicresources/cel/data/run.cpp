@@ -100,10 +100,25 @@ Value equal_alike(Run& run, const Value& a, const Value& b) {
 }  // namespace
 
 std::string_view name_of(Kind kind) {
-  constexpr std::string_view kNames[] = {
-      "!error!", "dyn",   "null_type", "bool",          "int",                 "uint",
-      "double",  "string", "bytes",    "list",          "map",                 "optional_type",
-      "kubernetes.Quantity",           "kubernetes.Semver", "type", "kubernetes.DRADevice", "google.protobuf.Duration", "google.protobuf.Timestamp", "dyn"};
+  constexpr std::string_view kNames[] = {"!error!",
+                                         "dyn",
+                                         "null_type",
+                                         "bool",
+                                         "int",
+                                         "uint",
+                                         "double",
+                                         "string",
+                                         "bytes",
+                                         "list",
+                                         "map",
+                                         "optional_type",
+                                         "kubernetes.Quantity",
+                                         "kubernetes.Semver",
+                                         "type",
+                                         "kubernetes.DRADevice",
+                                         "google.protobuf.Duration",
+                                         "google.protobuf.Timestamp",
+                                         "dyn"};
   return kNames[static_cast<size_t>(kind)];
 }
 

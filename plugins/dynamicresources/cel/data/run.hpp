@@ -34,8 +34,9 @@ class Run {
   }
   // Texts are cheaper: a step for eight bytes.
   bool charge_text(size_t bytes) { return charge(1 + bytes / 8); }
-  // How deep nodes and values stand in one another; too deep uses up the steps. The levels of a text
-  // are not too deep, but a variable may stand for much that is computed when it is first read.
+  // How deep nodes and values stand in one another; too deep uses up the steps. The levels of a
+  // text are not too deep, but a variable may stand for much that is computed when it is first
+  // read.
   class Level {
    public:
     explicit Level(Run& run) : run_(run) {
@@ -110,6 +111,8 @@ class Run {
 // container[key]; `present` asks instead whether it is there: the result is optional.
 [[nodiscard]] Value index(Run& run, const Value& container, const Value& key, bool optional);
 
-[[nodiscard]] inline Value no_such_overload() { return Value::of_error("no such overload"); }
+[[nodiscard]] inline Value no_such_overload() {
+  return Value::of_error("no such overload");
+}
 
 }  // namespace plimsoll::dra::cel

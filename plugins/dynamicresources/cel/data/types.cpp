@@ -11,11 +11,13 @@ struct TypeWord {
 };
 
 constexpr TypeWord kWords[] = {
-    {"dyn", Kind::kDyn},       {"null", Kind::kNull},   {"bool", Kind::kBool},
-    {"int", Kind::kInt},       {"uint", Kind::kUint},   {"double", Kind::kDouble},
-    {"string", Kind::kString}, {"bytes", Kind::kBytes}, {"list", Kind::kList},
-    {"map", Kind::kMap},       {"optional", Kind::kOptional}, {"quantity", Kind::kQuantity},
-    {"semver", Kind::kSemver}, {"type", Kind::kType},
+    {"dyn", Kind::kDyn},           {"null", Kind::kNull},
+    {"bool", Kind::kBool},         {"int", Kind::kInt},
+    {"uint", Kind::kUint},         {"double", Kind::kDouble},
+    {"string", Kind::kString},     {"bytes", Kind::kBytes},
+    {"list", Kind::kList},         {"map", Kind::kMap},
+    {"optional", Kind::kOptional}, {"quantity", Kind::kQuantity},
+    {"semver", Kind::kSemver},     {"type", Kind::kType},
     {"duration", Kind::kDuration}, {"timestamp", Kind::kTimestamp},
 };
 
@@ -60,7 +62,8 @@ void append_text(const Type& type, std::string& text) {
 const Type* Types::make(Kind kind, const Type* first, const Type* second, int param) {
   const Type*& known = known_[{kind, first, second, param}];
   if (known != nullptr) return known;
-  const int depth = std::max(first != nullptr ? first->depth : 0, second != nullptr ? second->depth : 0);
+  const int depth =
+      std::max(first != nullptr ? first->depth : 0, second != nullptr ? second->depth : 0);
   known = &types_.emplace_back(Type{kind, first, second, param, depth + 1});
   return known;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What expressions compute with. Values are small and own nothing: what they refer to belongs to the
-// expression, the device or the run (run.hpp) and outlives them.
+// What expressions compute with. Values are small and own nothing: what they refer to belongs to
+// the expression, the device or the run (run.hpp) and outlives them.
 
 #include <cstdint>
 #include <span>
@@ -110,8 +110,8 @@ struct Entry {
 struct Map {
   enum class Form : uint8_t { kEntries, kDevice, kDomains, kDomain };
   Form form = Form::kEntries;
-  bool capacity = false;               // the view is of the capacity, not of the attributes
-  std::string_view domain;             // kDomain
+  bool capacity = false;                // the view is of the capacity, not of the attributes
+  std::string_view domain;              // kDomain
   std::span<const Entry> entries = {};  // kEntries
 };
 

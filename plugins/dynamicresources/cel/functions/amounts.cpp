@@ -4,7 +4,9 @@
 namespace plimsoll::dra::cel {
 namespace {
 
-int sign_of(std::strong_ordering order) { return order < 0 ? -1 : (order > 0 ? 1 : 0); }
+int sign_of(std::strong_ordering order) {
+  return order < 0 ? -1 : (order > 0 ? 1 : 0);
+}
 
 // --- quantities ---
 
@@ -20,7 +22,9 @@ Value to_quantity(Run& run, Arguments a) {
                 : Value::of_error("unable to parse quantity");
 }
 
-int order_of_quantities(Arguments a) { return sign_of(*a[0].quantity <=> *a[1].quantity); }
+int order_of_quantities(Arguments a) {
+  return sign_of(*a[0].quantity <=> *a[1].quantity);
+}
 
 Value sign_of_quantity(Run&, Arguments a) {
   return Value::of_int(sign_of(a[0].quantity->nanos() <=> 0));
@@ -93,7 +97,9 @@ Value to_semver(Run& run, Arguments a) {
                  : Value::of_error("No Major.Minor.Patch elements found");
 }
 
-int order_of_versions(Arguments a) { return sign_of(*a[0].semver <=> *a[1].semver); }
+int order_of_versions(Arguments a) {
+  return sign_of(*a[0].semver <=> *a[1].semver);
+}
 
 template <uint64_t Semver::*number>
 Value number_in(Run&, Arguments a) {
@@ -113,7 +119,11 @@ constexpr Function kVersions[] = {
 
 }  // namespace
 
-std::span<const Function> quantity_functions() { return kQuantities; }
-std::span<const Function> version_functions() { return kVersions; }
+std::span<const Function> quantity_functions() {
+  return kQuantities;
+}
+std::span<const Function> version_functions() {
+  return kVersions;
+}
 
 }  // namespace plimsoll::dra::cel

@@ -7,21 +7,54 @@
 namespace plimsoll::dra::cel {
 namespace {
 
-constexpr std::string_view kUnsupportedNames[] = {
-    "timestamp", "duration", "getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate",
-    "getDayOfWeek", "getHours", "getMinutes", "getSeconds", "getMilliseconds",
-    "url", "isURL", "getScheme", "getHost", "getHostname", "getPort", "getEscapedPath", "getQuery",
-    "ip", "isIP", "ip.isCanonical", "family", "isUnspecified", "isLoopback", "isLinkLocalMulticast",
-    "isLinkLocalUnicast", "isGlobalUnicast", "cidr", "isCIDR", "containsIP", "containsCIDR",
-    "masked", "prefixLength", "format", "validate",
-    "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat"};
+constexpr std::string_view kUnsupportedNames[] = {"timestamp",
+                                                  "duration",
+                                                  "getFullYear",
+                                                  "getMonth",
+                                                  "getDayOfYear",
+                                                  "getDayOfMonth",
+                                                  "getDate",
+                                                  "getDayOfWeek",
+                                                  "getHours",
+                                                  "getMinutes",
+                                                  "getSeconds",
+                                                  "getMilliseconds",
+                                                  "url",
+                                                  "isURL",
+                                                  "getScheme",
+                                                  "getHost",
+                                                  "getHostname",
+                                                  "getPort",
+                                                  "getEscapedPath",
+                                                  "getQuery",
+                                                  "ip",
+                                                  "isIP",
+                                                  "ip.isCanonical",
+                                                  "family",
+                                                  "isUnspecified",
+                                                  "isLoopback",
+                                                  "isLinkLocalMulticast",
+                                                  "isLinkLocalUnicast",
+                                                  "isGlobalUnicast",
+                                                  "cidr",
+                                                  "isCIDR",
+                                                  "containsIP",
+                                                  "containsCIDR",
+                                                  "masked",
+                                                  "prefixLength",
+                                                  "format",
+                                                  "validate",
+                                                  "net.IP",
+                                                  "net.CIDR",
+                                                  "kubernetes.URL",
+                                                  "kubernetes.NamedFormat"};
 
 class Table {
  public:
   Table() {
-    for (const auto functions : {operators(), conversions(), string_functions(),
-                                 pattern_functions(), list_functions(), optional_functions(),
-                                 quantity_functions(), version_functions()})
+    for (const auto functions :
+         {operators(), conversions(), string_functions(), pattern_functions(), list_functions(),
+          optional_functions(), quantity_functions(), version_functions()})
       for (const Function& function : functions) add(function);
   }
 
@@ -43,7 +76,8 @@ class Table {
   // One for each type of the class that the signature names.
   void add_all(const Function& function, const std::string& signature) {
     constexpr std::string_view kSummed[] = {"int", "uint", "double", "duration"};
-    constexpr std::string_view kOrdered[] = {"int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"};
+    constexpr std::string_view kOrdered[] = {"int",      "uint",      "double", "bool",
+                                             "duration", "timestamp", "string", "bytes"};
     const bool ordered = signature.find('C') != std::string::npos;
     if (!ordered && signature.find('S') == std::string::npos) return add_one(function, signature);
     const auto types = ordered ? std::span<const std::string_view>(kOrdered)

@@ -9,9 +9,13 @@
 namespace plimsoll::dra::cel {
 namespace {
 
-std::span<const Value> items_of(const Value& list) { return list.list->items; }
+std::span<const Value> items_of(const Value& list) {
+  return list.list->items;
+}
 
-int64_t signed_size(std::span<const Value> items) { return static_cast<int64_t>(items.size()); }
+int64_t signed_size(std::span<const Value> items) {
+  return static_cast<int64_t>(items.size());
+}
 
 Value list_of(Run& run, const std::vector<Value>& values) {
   const auto items = run.room<Value>(values.size());
@@ -36,8 +40,10 @@ Value slice(Run& run, Arguments a) {
 void flatten_into(Run& run, std::vector<Value>& flat, std::span<const Value> items, int64_t depth) {
   for (const Value& item : items) {
     if (!run.charge(1)) return;
-    if (item.kind == Kind::kList && depth > 0) flatten_into(run, flat, items_of(item), depth - 1);
-    else flat.push_back(item);
+    if (item.kind == Kind::kList && depth > 0)
+      flatten_into(run, flat, items_of(item), depth - 1);
+    else
+      flat.push_back(item);
   }
 }
 
@@ -157,9 +163,8 @@ Value includes(Run& run, Arguments a) {
 
 // As the operator `in`: the element is compared with those of the list, not the other way round.
 bool is_among(Run& run, std::span<const Value> items, const Value& value) {
-  return std::any_of(items.begin(), items.end(), [&](const Value& item) {
-    return !run.spent() && is_equal(run, value, item);
-  });
+  return std::any_of(items.begin(), items.end(),
+                     [&](const Value& item) { return !run.spent() && is_equal(run, value, item); });
 }
 
 bool has_all(Run& run, std::span<const Value> items, std::span<const Value> wanted) {
@@ -206,8 +211,12 @@ constexpr Function kLists[] = {
 
 // --- optional values ---
 
-Value some(Run& run, Arguments a) { return Value::of_optional(run.one(a[0])); }
-Value none(Run&, Arguments) { return Value::of_optional(nullptr); }
+Value some(Run& run, Arguments a) {
+  return Value::of_optional(run.one(a[0]));
+}
+Value none(Run&, Arguments) {
+  return Value::of_optional(nullptr);
+}
 
 bool is_zero(Run& run, const Value& value) {
   switch (value.kind) {
@@ -233,14 +242,17 @@ bool is_zero(Run& run, const Value& value) {
   }
 }
 
-Value some_if_not_zero(Run& run, Arguments a) { return is_zero(run, a[0]) ? none(run, a) : some(run, a); }
-
-Value value_of_optional(Run&, Arguments a) {
-  return a[0].optional != nullptr ? *a[0].optional
-                                  : Value::of_error("optional.none() dereference");
+Value some_if_not_zero(Run& run, Arguments a) {
+  return is_zero(run, a[0]) ? none(run, a) : some(run, a);
 }
 
-Value has_value(Run&, Arguments a) { return Value::of_bool(a[0].optional != nullptr); }
+Value value_of_optional(Run&, Arguments a) {
+  return a[0].optional != nullptr ? *a[0].optional : Value::of_error("optional.none() dereference");
+}
+
+Value has_value(Run&, Arguments a) {
+  return Value::of_bool(a[0].optional != nullptr);
+}
 
 Value first(Run& run, Arguments a) {
   const auto items = items_of(a[0]);
@@ -261,8 +273,12 @@ Value unwrapped(Run& run, Arguments a) {
   return list_of(run, there);
 }
 
-Value either(Run&, Arguments a) { return a[0].optional != nullptr ? a[0] : a[1]; }
-Value value_or(Run&, Arguments a) { return a[0].optional != nullptr ? *a[0].optional : a[1]; }
+Value either(Run&, Arguments a) {
+  return a[0].optional != nullptr ? a[0] : a[1];
+}
+Value value_or(Run&, Arguments a) {
+  return a[0].optional != nullptr ? *a[0].optional : a[1];
+}
 
 constexpr Function kOptionals[] = {
     {"optional.of", "(A) optional(A)", some},
@@ -280,7 +296,11 @@ constexpr Function kOptionals[] = {
 
 }  // namespace
 
-std::span<const Function> list_functions() { return kLists; }
-std::span<const Function> optional_functions() { return kOptionals; }
+std::span<const Function> list_functions() {
+  return kLists;
+}
+std::span<const Function> optional_functions() {
+  return kOptionals;
+}
 
 }  // namespace plimsoll::dra::cel

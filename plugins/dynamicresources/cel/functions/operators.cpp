@@ -11,7 +11,8 @@
 namespace plimsoll::dra::cel {
 namespace {
 
-constexpr std::string_view kIntOverflow = "integer overflow", kUintOverflow = "unsigned integer overflow";
+constexpr std::string_view kIntOverflow = "integer overflow",
+                           kUintOverflow = "unsigned integer overflow";
 
 // By reference: the value is computed in the same call.
 Value int_or_overflow(bool overflow, const int64_t& value) {
@@ -49,7 +50,8 @@ Value plus(Run& run, Arguments a) {
     case Kind::kInt:
       return int_or_overflow(__builtin_add_overflow(a[0].integer, a[1].integer, &sum), sum);
     case Kind::kUint:
-      return uint_or_overflow(__builtin_add_overflow(a[0].natural, a[1].natural, &natural), natural);
+      return uint_or_overflow(__builtin_add_overflow(a[0].natural, a[1].natural, &natural),
+                              natural);
     case Kind::kDouble:
       return Value::of_double(a[0].real + a[1].real);
     case Kind::kList:
@@ -107,9 +109,13 @@ Value negated(Run&, Arguments a) {
   return int_or_overflow(__builtin_sub_overflow(int64_t{0}, a[0].integer, &negative), negative);
 }
 
-Value inverted(Run&, Arguments a) { return Value::of_bool(!a[0].boolean); }
+Value inverted(Run&, Arguments a) {
+  return Value::of_bool(!a[0].boolean);
+}
 
-Value equals(Run& run, Arguments a) { return equal_or_null(run, a[0], a[1]); }
+Value equals(Run& run, Arguments a) {
+  return equal_or_null(run, a[0], a[1]);
+}
 
 Value differs(Run& run, Arguments a) {
   const Value same = equals(run, a);
@@ -131,9 +137,15 @@ Value is_in(Run& run, Arguments a) {
   return Value::of_bool(false);
 }
 
-Value indexed(Run& run, Arguments a) { return index(run, a[0], a[1], false); }
-Value index_if_there(Run& run, Arguments a) { return index(run, a[0], a[1], true); }
-Value never(Run&, Arguments) { return no_such_overload(); }
+Value indexed(Run& run, Arguments a) {
+  return index(run, a[0], a[1], false);
+}
+Value index_if_there(Run& run, Arguments a) {
+  return index(run, a[0], a[1], true);
+}
+Value never(Run&, Arguments) {
+  return no_such_overload();
+}
 
 constexpr std::string_view kOrderedPairs =
     "(bool, bool) bool|(string, string) bool|(bytes, bytes) bool|(int, int) bool|(int, uint) bool|"
@@ -149,8 +161,10 @@ constexpr std::string_view kOptionalIndices =
     "(map(A, B), A) optional(B)|(optional(map(A, B)), A) optional(B)";
 
 constexpr Function kOperators[] = {
-    {"_+_", "(bytes, bytes) bytes|(S, S) S|(list(A), list(A)) list(A)|(string, string) string|"
-     "(timestamp, duration) timestamp|(duration, timestamp) timestamp", plus},
+    {"_+_",
+     "(bytes, bytes) bytes|(S, S) S|(list(A), list(A)) list(A)|(string, string) string|"
+     "(timestamp, duration) timestamp|(duration, timestamp) timestamp",
+     plus},
     {"_-_", "(S, S) S|(timestamp, duration) timestamp|(timestamp, timestamp) duration", minus},
     {"_*_", kNumbers, times},
     {"_/_", kNumbers, divided},
@@ -181,7 +195,9 @@ Value to_type(Run&, Arguments a) {
   return Value::of_type(name_of(a[0].kind));
 }
 
-Value to_dyn(Run&, Arguments a) { return a[0]; }
+Value to_dyn(Run&, Arguments a) {
+  return a[0];
+}
 
 Value to_bool(Run& run, Arguments a) {
   if (a[0].kind == Kind::kBool) return a[0];
@@ -192,7 +208,9 @@ Value to_bool(Run& run, Arguments a) {
   return not_convertible(run, a[0], "bool");
 }
 
-Value to_bytes(Run&, Arguments a) { return Value::of_bytes(a[0].text); }
+Value to_bytes(Run&, Arguments a) {
+  return Value::of_bytes(a[0].text);
+}
 
 Value to_double(Run& run, Arguments a) {
   switch (a[0].kind) {
@@ -273,13 +291,18 @@ constexpr Function kConversions[] = {
     {"double", "(double) double|(int) double|(string) double|(uint) double", to_double},
     {"int", "(int) int|(double) int|(string) int|(uint) int", to_int},
     {"uint", "(uint) uint|(double) uint|(int) uint|(string) uint", to_uint},
-    {"string", "(string) string|(bool) string|(bytes) string|(double) string|(int) string|(uint) string",
+    {"string",
+     "(string) string|(bool) string|(bytes) string|(double) string|(int) string|(uint) string",
      to_string},
 };
 
 }  // namespace
 
-std::span<const Function> operators() { return kOperators; }
-std::span<const Function> conversions() { return kConversions; }
+std::span<const Function> operators() {
+  return kOperators;
+}
+std::span<const Function> conversions() {
+  return kConversions;
+}
 
 }  // namespace plimsoll::dra::cel

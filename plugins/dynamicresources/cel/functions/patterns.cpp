@@ -69,7 +69,9 @@ constexpr Function kPatterns[] = {
 
 }  // namespace
 
-std::span<const Function> pattern_functions() { return kPatterns; }
+std::span<const Function> pattern_functions() {
+  return kPatterns;
+}
 
 bool takes_pattern(std::string_view function) {
   return function == "matches" || function == "find" || function == "findAll";

@@ -16,8 +16,8 @@ bool charge_search(Run& run, std::string_view text, std::string_view part) {
 
 Value size_of_text(Run& run, Arguments a) {
   if (!run.charge_text(a[0].text.size())) return Run::out_of_steps();
-  return Value::of_int(static_cast<int64_t>(
-      a[0].kind == Kind::kBytes ? a[0].text.size() : count_points(a[0].text)));
+  return Value::of_int(
+      static_cast<int64_t>(a[0].kind == Kind::kBytes ? a[0].text.size() : count_points(a[0].text)));
 }
 
 Value contains(Run& run, Arguments a) {
@@ -25,8 +25,12 @@ Value contains(Run& run, Arguments a) {
   return Value::of_bool(a[0].text.find(a[1].text) != std::string_view::npos);
 }
 
-Value begins_with(Run&, Arguments a) { return Value::of_bool(a[0].text.starts_with(a[1].text)); }
-Value ends_with(Run&, Arguments a) { return Value::of_bool(a[0].text.ends_with(a[1].text)); }
+Value begins_with(Run&, Arguments a) {
+  return Value::of_bool(a[0].text.starts_with(a[1].text));
+}
+Value ends_with(Run&, Arguments a) {
+  return Value::of_bool(a[0].text.ends_with(a[1].text));
+}
 
 Value out_of_range(Run& run, int64_t index) {
   return run.fail("index out of range: " + std::to_string(index));
@@ -96,8 +100,12 @@ Value moved_letters(Run& run, std::string_view text, char first, char last, int 
   return run.string(moved);
 }
 
-Value lower_ascii(Run& run, Arguments a) { return moved_letters(run, a[0].text, 'A', 'Z', 'a' - 'A'); }
-Value upper_ascii(Run& run, Arguments a) { return moved_letters(run, a[0].text, 'a', 'z', 'A' - 'a'); }
+Value lower_ascii(Run& run, Arguments a) {
+  return moved_letters(run, a[0].text, 'A', 'Z', 'a' - 'A');
+}
+Value upper_ascii(Run& run, Arguments a) {
+  return moved_letters(run, a[0].text, 'a', 'z', 'A' - 'a');
+}
 
 Value trimmed(Run& run, Arguments a) {
   constexpr std::string_view kSpaces[] = {
@@ -131,8 +139,8 @@ Value quoted(Run& run, Arguments a) {
   return run.string(text + '"');
 }
 
-// Replaces the first `most` occurrences. An empty `from` is found in front of each code point and at
-// the end.
+// Replaces the first `most` occurrences. An empty `from` is found in front of each code point and
+// at the end.
 Value replaced(Run& run, Arguments a) {
   std::string_view rest = a[0].text;
   const std::string_view from = a[1].text, to = a[2].text;
@@ -225,6 +233,8 @@ constexpr Function kStrings[] = {
 
 }  // namespace
 
-std::span<const Function> string_functions() { return kStrings; }
+std::span<const Function> string_functions() {
+  return kStrings;
+}
 
 }  // namespace plimsoll::dra::cel

@@ -28,8 +28,8 @@ bool take_out_underscores(std::string& text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') continue;
     const auto is_in_number = [&](size_t at) {
-      return at < text.size() && std::string_view("0123456789abcdefx").find(text[at]) !=
-                                     std::string_view::npos;
+      return at < text.size() &&
+             std::string_view("0123456789abcdefx").find(text[at]) != std::string_view::npos;
     };
     if (i == 0 || !is_in_number(i - 1) || !is_in_number(i + 1)) return false;
   }

@@ -12,8 +12,10 @@ std::string with_named_groups(std::string_view pattern) {
   std::string text;
   for (size_t i = 0; i < pattern.size(); ++i) {
     text += pattern[i];
-    if (pattern[i] == '\\' && i + 1 < pattern.size()) text += pattern[++i];
-    else if (pattern.substr(i).starts_with("(?<")) text += "?P", ++i;
+    if (pattern[i] == '\\' && i + 1 < pattern.size())
+      text += pattern[++i];
+    else if (pattern.substr(i).starts_with("(?<"))
+      text += "?P", ++i;
   }
   return text;
 }
@@ -26,8 +28,7 @@ std::shared_ptr<const Regex> Regex::compile(std::string_view pattern) {
   options.set_max_mem(1 << 20);
   auto compiled =
       std::make_shared<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
-  if (!compiled->ok())
-    compiled = std::make_shared<re2::RE2>(with_named_groups(pattern), options);
+  if (!compiled->ok()) compiled = std::make_shared<re2::RE2>(with_named_groups(pattern), options);
   if (!compiled->ok()) return nullptr;
   auto regex = std::make_shared<Regex>();
   regex->size_ = static_cast<size_t>(compiled->ProgramSize());

@@ -98,8 +98,7 @@ Token string_token(std::string_view text, const Quotes& quotes) {
   size_t at = quotes.prefix + quotes.mark.size();
   for (; at < text.size(); ++at) {
     if (text.substr(at).starts_with(quotes.mark))
-      return {quotes.bytes ? Word::kBytes : Word::kString,
-              text.substr(0, at + quotes.mark.size())};
+      return {quotes.bytes ? Word::kBytes : Word::kString, text.substr(0, at + quotes.mark.size())};
     if (one_line && (text[at] == '\n' || text[at] == '\r')) break;
     if (!quotes.raw && text[at] == '\\') ++at;
   }
@@ -170,12 +169,13 @@ class Escape {
   bool append_code(std::string& text, size_t skip, size_t digits, int base, bool is_point) {
     const std::string_view code = rest_.substr(skip, digits);
     uint32_t value = 0;
-    const auto [end, error] =
-        std::from_chars(code.data(), code.data() + code.size(), value, base);
+    const auto [end, error] = std::from_chars(code.data(), code.data() + code.size(), value, base);
     if (code.size() != digits || error != std::errc() || end != code.data() + digits) return false;
     if (is_point && !is_code_point(value)) return false;
-    if (is_point) append_utf8(text, value);
-    else text += static_cast<char>(value);
+    if (is_point)
+      append_utf8(text, value);
+    else
+      text += static_cast<char>(value);
     rest_.remove_prefix(skip + digits);
     return true;
   }
