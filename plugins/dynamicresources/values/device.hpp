@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "plugins/dynamicresources/values/node_selector.hpp"
 #include "plugins/dynamicresources/values/quantity.hpp"
 
 namespace plimsoll::dra {
@@ -52,6 +53,7 @@ struct Taint {  // v1.DeviceTaint
 struct CounterUse {  // v1.DeviceCounterConsumption
   std::string set;
   std::map<std::string, Quantity> counters;
+  bool has_compatibility_groups = false;  // alpha; the groups themselves are not read
 };
 
 // A driver may write an attribute by its id alone and by the full name: then the full name wins in
@@ -65,6 +67,10 @@ struct Device {
   bool allow_multiple_allocations = false;
   bool binds_to_node = false;
   std::vector<std::string> binding_conditions, binding_failure_conditions;
+  // Which nodes reach the device; read only where its slice leaves that to the devices.
+  std::optional<std::string> node_name;
+  std::optional<NodeSelector> node_selector;
+  bool all_nodes = false;
 };
 
 }  // namespace plimsoll::dra

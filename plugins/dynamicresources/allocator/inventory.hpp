@@ -1,0 +1,108 @@
+#pragma once
+// All devices of the cluster, and which of them a node reaches (structured/internal/incubating,
+// pools_incubating.go). Kept up to date slice by slice. What does not depend on a pod or node is
+// found out once per slice and shared: numbers of devices, counters, what expressions say, values
+// of attributes. For one thread.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "plugins/dynamicresources/allocator/known_slice.hpp"
+#include "plugins/dynamicresources/values/node_selector.hpp"
+
+namespace plimsoll::dra {
+
+// What a node sees of a pool.
+struct PoolView {
+  enum class State : uint8_t { kUsable, kIncomplete, kInvalid };
+  State state = State::kUsable;
+  std::string driver, pool;
+  uint32_t number = 0;
+  bool binds_conditionally = false;  // a device has binding conditions
+  // In the order in which they are tried; none unless the pool is usable.
+  std::vector<const KnownDevice*> devices;
+  std::vector<const CounterTable::Draws*> draws;  // by device; empty: none draws on counters
+  std::shared_ptr<const CounterTable> counters;
+};
+
+struct NodePools {
+  struct Entry {
+    std::shared_ptr<const PoolView> view;
+    std::vector<bool> here;  // by device, where devices have nodes of their own; empty: all
+  };
+  std::vector<Entry> pools;  // in the order in which they are tried
+  bool any_invalid = false;
+  std::string error;  // a node selector that cannot be read: nothing may be given away here
+};
+
+class Inventory {
+ public:
+  struct Gates {
+    bool list_attributes = false;  // DRAListTypeAttributes (alpha); brings the rules of its allocator
+  };
+
+  Inventory(DeviceNumbers& numbers, Judge judge, Gates gates);
+  ~Inventory();
+
+  void set(Slice slice);  // new or changed, by name
+  void remove(std::string_view slice);
+  // The node's labels changed, or it is gone.
+  void forget(std::string_view node);
+
+  // Good until a slice changes or the node is forgotten.
+  [[nodiscard]] const NodePools& on(const Node& node);
+
+  // A question is kept while somebody holds it, and the last few hundred beyond.
+  [[nodiscard]] std::shared_ptr<const Question> expression(const std::string& text);
+  [[nodiscard]] std::shared_ptr<AttributeQuestion> attribute(const std::string& full_name);
+
+  [[nodiscard]] Judgement::Kind verdict(const Question& expression, const KnownDevice& device) const;
+  [[nodiscard]] Judgement judge(const Question& expression, const KnownDevice& device) const;
+  // A number, kNoValue, kUnreadValue, or kFirstListValue + position among the page's lists.
+  [[nodiscard]] uint32_t value(AttributeQuestion& attribute, const KnownDevice& device) const;
+  [[nodiscard]] static const std::vector<uint32_t>& list(const AttributeQuestion& attribute,
+                                                         const KnownDevice& device,
+                                                         uint32_t value) {
+    return device.slice->attributes[attribute.slot].lists[value - kFirstListValue];
+  }
+
+  [[nodiscard]] const Gates& gates() const { return gates_; }
+
+ private:
+  using PoolName = std::pair<std::string, std::string>;  // driver, pool
+  using Slices = std::map<std::string, KnownSlice*, std::less<>>;
+  struct Pool;
+  struct View;
+  template <typename T>
+  class Questions;
+
+  void drop(KnownSlice& slice);
+  [[nodiscard]] std::unique_ptr<View> view(const Node& node);
+  void add_pool(const Node& node, const std::shared_ptr<Pool>& pool, View& view);
+  [[nodiscard]] std::shared_ptr<const PoolView> pool_view(Pool& pool,
+                                                          std::vector<KnownSlice*> relevant);
+  void read_attributes(AttributeQuestion& attribute, KnownSlice& slice, AttributePage& page) const;
+
+  DeviceNumbers& numbers_;
+  Judge judge_;
+  Gates gates_;
+  std::unordered_map<std::string, std::unique_ptr<KnownSlice>> slices_;  // by name
+  std::map<PoolName, std::shared_ptr<Pool>> pools_;
+  std::unordered_map<std::string, std::set<PoolName>> local_;  // by node: pools with its slices
+  std::set<PoolName> shared_;                                  // pools with slices of no one node
+  std::unordered_map<std::string, std::unique_ptr<View>> views_;  // by node
+  uint64_t clock_ = 0;
+  uint64_t shared_changed_ = 0;
+  uint64_t devices_ = 0;
+  std::unique_ptr<Questions<Question>> expressions_;
+  std::unique_ptr<Questions<AttributeQuestion>> attributes_;
+};
+
+}  // namespace plimsoll::dra
