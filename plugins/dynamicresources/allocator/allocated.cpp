@@ -41,7 +41,9 @@ uint32_t DeviceNumbers::take_pool(std::string_view driver, std::string_view pool
   return pools_.take(joined(driver, pool));
 }
 
-void DeviceNumbers::give_back_pool(uint32_t pool) { pools_.give_back(pool); }
+void DeviceNumbers::give_back_pool(uint32_t pool) {
+  pools_.give_back(pool);
+}
 
 uint32_t DeviceNumbers::take_device(std::string_view driver, std::string_view pool,
                                     std::string_view device) {

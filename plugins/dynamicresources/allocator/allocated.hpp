@@ -47,9 +47,9 @@ class DeviceNumbers {
 
 class Allocated {
  public:
-  struct Use {                                  // of one device
-    uint32_t exclusive = 0;                     // results that have it for themselves
-    uint32_t shares = 0;                        // results that share it
+  struct Use {                                        // of one device
+    uint32_t exclusive = 0;                           // results that have it for themselves
+    uint32_t shares = 0;                              // results that share it
     std::map<std::string, Quantity::Nanos> consumed;  // by the shares together
     [[nodiscard]] bool any() const { return exclusive + shares > 0; }
   };

@@ -47,8 +47,7 @@ class Configs {
 
   // Whether `names` has the request, by its own name or by that of the chosen subrequest.
   [[nodiscard]] bool covers(const std::set<std::string_view>& names, uint32_t request) const {
-    const std::string& own =
-        of_.claim->requests[request - of_.first_request].name;
+    const std::string& own = of_.claim->requests[request - of_.first_request].name;
     return names.contains(own) || names.contains(plan_.alternatives[chosen_[request]].name);
   }
   [[nodiscard]] bool any_request(const std::vector<std::string>& list) const {
@@ -115,7 +114,9 @@ Allocator::Allocator(Inventory& inventory, const Allocated& allocated, const Cla
 
 Allocator::~Allocator() = default;
 
-Outcome Allocator::allocate(const Node& node) { return search_->run(inventory_.on(node)); }
+Outcome Allocator::allocate(const Node& node) {
+  return search_->run(inventory_.on(node));
+}
 
 std::vector<Allocation> Allocator::allocations(
     const Outcome& outcome, std::string_view node,

@@ -1,7 +1,7 @@
 #pragma once
-// Which devices a pod's claims get on a node: the first solution in the order of kube-scheduler 1.37
-// (k8s.io/dynamic-resource-allocation 0.37, structured/internal/incubating). Prepared once per pod,
-// then asked for each node. For one thread.
+// Which devices a pod's claims get on a node: the first solution in the order of
+// kube-scheduler 1.37 (k8s.io/dynamic-resource-allocation 0.37, structured/internal/incubating).
+// Prepared once per pod, then asked for each node. For one thread.
 //
 //   Allocator allocator(inventory, allocated, classes, claims);
 //   Outcome outcome = allocator.allocate(node);
@@ -46,8 +46,9 @@ class Search;
 
 class Allocator {
  public:
-  // Looks at one device for one request are work; more of them for one node is "timed out".
-  static constexpr uint64_t kMostWork = 5'000'000;
+  // A look at one device for one request is work. More for one node, beyond two looks at each, is
+  // "timed out".
+  static constexpr uint64_t kMostWork = 500'000;
 
   // Inventory and Allocated must not change while the allocator lives; claims and classes must
   // outlive it.

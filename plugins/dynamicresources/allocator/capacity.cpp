@@ -58,7 +58,8 @@ Taken round_up(const Quantity& request, const RequestPolicy::Range& range) {
   const Units units(range);
   const std::string asked = "request " + request.text();
   if (!units.can_count(request)) {
-    return {{}, false,
+    return {{},
+            false,
             asked + (units.milli() ? " is not a representable milli value" : " exceeds MaxInt64")};
   }
   const Nanos step = units.count(*range.step);
@@ -69,7 +70,8 @@ Taken round_up(const Quantity& request, const RequestPolicy::Range& range) {
   const Nanos added = units.count(request) - min;
   const Nanos steps = added / step + (added % step != 0 ? 1 : 0);
   if (steps > (kMostWhole - min) / step) {
-    return {{}, false,
+    return {{},
+            false,
             "rounding " + asked + " up to the next step passes " +
                 (units.milli() ? "the milli-value range" : "MaxInt64")};
   }
@@ -103,8 +105,7 @@ bool is_default(const Taken& taken, const Quantity& fallback) {
                             : text.find_first_not_of("0123456789", first) - first;
   if (fallback.format() != Quantity::Format::kBinary) return digits <= 18 && !taken.rounded;
   const std::string suffix = text.substr(first + digits);
-  const size_t thousands =
-      suffix.empty() ? 0 : std::string_view("KMGTPE").find(suffix.front()) + 1;
+  const size_t thousands = suffix.empty() ? 0 : std::string_view("KMGTPE").find(suffix.front()) + 1;
   if (digits + 3 * thousands + 1 > 15) return false;
   return !taken.rounded || std::stoll(text.substr(first, digits)) % 8 == 0;
 }

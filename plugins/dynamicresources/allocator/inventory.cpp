@@ -17,7 +17,7 @@ struct Inventory::Pool {
   std::string driver, name;
   uint32_t number = 0;
   uint64_t changed = 0;
-  Slices all, shared;  // by name
+  Slices all, shared;                             // by name
   std::unordered_map<std::string, Slices> local;  // by node
   std::map<int64_t, Generation> generations;
   // Of nodes that see nothing but shared slices: most see the same ones.
@@ -83,10 +83,13 @@ std::optional<bool> reaches(const Node& node, const std::optional<std::string>& 
                             const std::optional<NodeSelector>& selector) {
   if (name && !name->empty()) return *name == node.name;
   if (all) return true;
-  return selector ? matches(*selector, node) : false;
+  // The API server admits one term only; no claim could say what several mean.
+  return selector && selector->terms.size() == 1 ? matches(*selector, node) : false;
 }
 
-bool is_local(const Slice& slice) { return slice.node_name && !slice.node_name->empty(); }
+bool is_local(const Slice& slice) {
+  return slice.node_name && !slice.node_name->empty();
+}
 
 // Nothing: a selector cannot be read.
 std::optional<bool> is_relevant(const KnownSlice& slice, const Node& node) {
@@ -199,7 +202,9 @@ void Inventory::drop(KnownSlice& slice) {
   pools_.erase(at);
 }
 
-void Inventory::forget(std::string_view node) { views_.erase(std::string(node)); }
+void Inventory::forget(std::string_view node) {
+  views_.erase(std::string(node));
+}
 
 const NodePools& Inventory::on(const Node& node) {
   std::unique_ptr<View>& kept = views_[std::string(node.name)];
@@ -242,8 +247,8 @@ void Inventory::add_pool(const Node& node, const std::shared_ptr<Pool>& pool, Vi
                            name + ": failed to parse node selector";
       }
       if (!reached.value_or(false)) continue;
-      const int64_t best = relevant.empty() ? slice->spec.generation
-                                            : relevant.front()->spec.generation;
+      const int64_t best =
+          relevant.empty() ? slice->spec.generation : relevant.front()->spec.generation;
       if (slice->spec.generation < best) continue;
       if (slice->spec.generation > best) relevant.clear();
       relevant.push_back(slice);
@@ -356,7 +361,8 @@ Judgement::Kind Inventory::verdict(const Question& expression, const KnownDevice
     page.verdicts.assign(device.slice->devices.size(), 0);
   }
   uint8_t& verdict = page.verdicts[device.index];
-  if (verdict == 0) verdict = static_cast<uint8_t>(1 + static_cast<int>(judge(expression, device).kind));
+  if (verdict == 0)
+    verdict = static_cast<uint8_t>(1 + static_cast<int>(judge(expression, device).kind));
   return static_cast<Judgement::Kind>(verdict - 1);
 }
 
@@ -389,7 +395,10 @@ void Inventory::read_attributes(AttributeQuestion& attribute, KnownSlice& slice,
   const auto read = [&](const AttributeValue& value) {
     return std::visit(
         [&](const auto& held) -> uint32_t {
-          if constexpr (requires { held.begin(); held.back(); } &&
+          if constexpr (requires {
+                          held.begin();
+                          held.back();
+                        } &&
                         !std::is_same_v<std::decay_t<decltype(held)>, std::string>) {
             if (!gates_.list_attributes || held.empty()) return kUnreadValue;
             std::vector<uint32_t> list;

@@ -45,7 +45,8 @@ struct NodePools {
 class Inventory {
  public:
   struct Gates {
-    bool list_attributes = false;  // DRAListTypeAttributes (alpha); brings the rules of its allocator
+    bool list_attributes =
+        false;  // DRAListTypeAttributes (alpha); brings the rules of its allocator
   };
 
   Inventory(DeviceNumbers& numbers, Judge judge, Gates gates);
@@ -63,7 +64,8 @@ class Inventory {
   [[nodiscard]] std::shared_ptr<const Question> expression(const std::string& text);
   [[nodiscard]] std::shared_ptr<AttributeQuestion> attribute(const std::string& full_name);
 
-  [[nodiscard]] Judgement::Kind verdict(const Question& expression, const KnownDevice& device) const;
+  [[nodiscard]] Judgement::Kind verdict(const Question& expression,
+                                        const KnownDevice& device) const;
   [[nodiscard]] Judgement judge(const Question& expression, const KnownDevice& device) const;
   // A number, kNoValue, kUnreadValue, or kFirstListValue + position among the page's lists.
   [[nodiscard]] uint32_t value(AttributeQuestion& attribute, const KnownDevice& device) const;

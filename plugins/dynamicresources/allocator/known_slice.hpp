@@ -39,8 +39,8 @@ struct AttributeQuestion : Question {
   std::map<AttributeValue, uint32_t> numbers;  // of scalars
 };
 
-inline constexpr uint32_t kNoValue = UINT32_MAX;           // the device lacks the attribute
-inline constexpr uint32_t kUnreadValue = UINT32_MAX - 1;   // a list, while lists are not read
+inline constexpr uint32_t kNoValue = UINT32_MAX;                // the device lacks the attribute
+inline constexpr uint32_t kUnreadValue = UINT32_MAX - 1;        // a list, while lists are not read
 inline constexpr uint32_t kFirstListValue = UINT32_C(1) << 31;  // this and more: a list of the page
 
 struct VerdictPage {

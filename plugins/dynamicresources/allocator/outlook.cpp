@@ -76,8 +76,8 @@ void Search::look_at(uint32_t index) {
     may_fail_ = may_fail_ || fails;
     if (!fails) {
       const auto refuses = [&](uint32_t constraint) { return !agrees(constraint, *at.device); };
-      if (never_does(at) || std::any_of(alternative.constraints.begin(),
-                                        alternative.constraints.end(), refuses)) {
+      if (never_does(at) ||
+          std::any_of(alternative.constraints.begin(), alternative.constraints.end(), refuses)) {
         continue;
       }
     }
@@ -259,9 +259,8 @@ std::string Search::state_at(uint32_t request) const {
   for (uint32_t constraint = claim.first_constraint; constraint < claim.end_constraint;
        ++constraint) {
     const Seen& seen = seen_[constraint];
-    const size_t begin = plan_.constraints[constraint].distinct || seen.begins.empty()
-                             ? 0
-                             : seen.begins.back();
+    const size_t begin =
+        plan_.constraints[constraint].distinct || seen.begins.empty() ? 0 : seen.begins.back();
     append(state, seen.begins.empty());
     append(state, std::vector<uint32_t>(seen.values.begin() + static_cast<ptrdiff_t>(begin),
                                         seen.values.end()));

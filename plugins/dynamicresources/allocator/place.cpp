@@ -63,8 +63,9 @@ Judgement::Kind Search::selects(const Plan::Alternative& alternative, const Site
     text += compiles ? ": CEL runtime error: " : ": CEL compile error: ";
     text += inventory_.judge(*test.expression, *site.device).error;
     if (compiles && text.find("no such key:") != std::string::npos) {
-      text += ". consider using CEL optional chaining (.? followed by orValue()) or guarding the "
-              "check with has() for optional fields";
+      text +=
+          ". consider using CEL optional chaining (.? followed by orValue()) or guarding the "
+          "check with has() for optional fields";
     }
     return kind;
   }
@@ -140,9 +141,8 @@ bool Search::agrees(uint32_t constraint, const KnownDevice& device) const {
   const size_t begin = of.distinct ? 0 : seen.begins.back();
   if (value < kFirstListValue) return has(seen.values, begin, value) != of.distinct;
   const auto& list = Inventory::list(*of.attribute, device, value);
-  const bool any = std::any_of(list.begin(), list.end(), [&](uint32_t one) {
-    return has(seen.values, begin, one);
-  });
+  const bool any = std::any_of(list.begin(), list.end(),
+                               [&](uint32_t one) { return has(seen.values, begin, one); });
   return any != of.distinct;
 }
 
@@ -214,8 +214,8 @@ Search::Placed Search::place(uint32_t index, const Site& site, bool must) {
     return Placed::kNo;
   }
 
-  Pick pick{index, site.position, last_pick_[site.position], &device, &consumption, nullptr,
-            site.entry};
+  Pick pick{index,   site.position, last_pick_[site.position], &device, &consumption,
+            nullptr, site.entry};
   if (site.draws != nullptr && !is_charged(site)) {
     pick.charged = site.draws;
     auto& drawn = drawn_[site.entry];

@@ -32,18 +32,17 @@ Failure prepare(Inventory& inventory, const ClassLister& classes, Plan::Alternat
     return {Fault::kSelectorEmpty, where + ", selector #" + std::to_string(unknown) + empty};
   }
   if (asked.class_name.empty()) {
-    return {Fault::kNoClassName,
-            where + ": missing device class name (unsupported request type?)"};
+    return {Fault::kNoClassName, where + ": missing device class name (unsupported request type?)"};
   }
   alternative.device_class = classes(asked.class_name);
   if (alternative.device_class == nullptr) {
-    return {Fault::kClassNotFound, where + ": could not retrieve device class " +
-                                       asked.class_name + ": deviceclasses.resource.k8s.io \"" +
-                                       asked.class_name + "\" not found"};
+    return {Fault::kClassNotFound, where + ": could not retrieve device class " + asked.class_name +
+                                       ": deviceclasses.resource.k8s.io \"" + asked.class_name +
+                                       "\" not found"};
   }
   if (!add_tests(inventory, alternative.device_class->selectors, true, alternative, unknown)) {
-    return {Fault::kSelectorEmpty, "class " + asked.class_name + ": selector #" +
-                                       std::to_string(unknown) + empty};
+    return {Fault::kSelectorEmpty,
+            "class " + asked.class_name + ": selector #" + std::to_string(unknown) + empty};
   }
   alternative.tests.insert(alternative.tests.end(), own.tests.begin(), own.tests.end());
   if (asked.mode == "All") {
@@ -70,8 +69,7 @@ void add_request(Inventory& inventory, const ClassLister& classes, const Request
     alternative.asked = &asked;
     alternative.claim = claim;
     alternative.request = static_cast<uint32_t>(plan.requests.size() - 1);
-    alternative.name =
-        request.first_available ? request.name + "/" + asked.name : request.name;
+    alternative.name = request.first_available ? request.name + "/" + asked.name : request.name;
     alternative.where = "claim " + name_of(*of.claim) + ", request " + asked.name;
     for (uint32_t index = of.first_constraint; index < of.end_constraint; ++index) {
       const auto& names = of.claim->constraints[index - of.first_constraint].requests;

@@ -28,6 +28,7 @@ Outcome Search::run(const NodePools& pools) {
   work_ = steps_ = 0;
   if (std::optional<Failure> failure = check(pools)) return fail(*failure);
 
+  work_limit_ = most_work_ + 2 * uint64_t{sites_} * plan_.alternatives.size();
   drawn_.assign(pools.pools.size(), {});
   last_pick_.resize(std::max<size_t>(last_pick_.size(), sites_));
   failure_ = {};
@@ -169,7 +170,7 @@ Search::End Search::search() {
 
 bool Search::is_out_of_work() {
   if (!ahead_ && steps_ > patience_) impatient_ = true;
-  return impatient_ || work_ > most_work_;
+  return impatient_ || work_ > work_limit_;
 }
 
 Search::End Search::enter_request(uint32_t request) {

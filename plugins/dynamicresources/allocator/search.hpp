@@ -32,7 +32,8 @@ class Search {
   };
   enum class Placed : uint8_t { kYes, kNo, kError };
 
-  // A device of the node: a position counts through all pools in order.
+  // A device of the node. Devices are tried in the order of their positions, which count through
+  // all pools: site() alone says which device is where.
   struct Site {
     const KnownDevice* device = nullptr;
     uint32_t entry = 0;  // of the node's pools
@@ -127,23 +128,24 @@ class Search {
   std::vector<std::vector<uint32_t>> all_;  // by alternative: positions of "all"
   std::vector<Frame> frames_;
   std::vector<Pick> picks_;
-  std::vector<uint32_t> last_pick_;          // by position: 1 + pick, or 0
-  std::vector<int64_t> results_;             // by claim
-  std::vector<Seen> seen_;                   // by constraint
+  std::vector<uint32_t> last_pick_;                  // by position: 1 + pick, or 0
+  std::vector<int64_t> results_;                     // by claim
+  std::vector<Seen> seen_;                           // by constraint
   std::vector<std::vector<Quantity::Nanos>> drawn_;  // by pool and counter, in this attempt
-  std::vector<uint32_t> chosen_;             // by request
+  std::vector<uint32_t> chosen_;                     // by request
   Failure failure_;
   uint64_t work_ = 0;
+  uint64_t work_limit_ = 0;
   uint64_t steps_ = 0;
   uint64_t patience_ = 0;  // steps without an outlook
   bool impatient_ = false;
 
-  bool ahead_ = false;      // there is an outlook
-  bool may_fail_ = false;   // an error may be met
-  std::vector<Outlook> outlooks_;                   // by alternative
-  std::vector<uint32_t> classes_;                   // by position: equal devices have one class
-  std::vector<int64_t> least_after_;                // by request: what the claim needs from it on
-  std::vector<uint32_t> failed_;                    // classes that the open frames have tried
+  bool ahead_ = false;                // there is an outlook
+  bool may_fail_ = false;             // an error may be met
+  std::vector<Outlook> outlooks_;     // by alternative
+  std::vector<uint32_t> classes_;     // by position: equal devices have one class
+  std::vector<int64_t> least_after_;  // by request: what the claim needs from it on
+  std::vector<uint32_t> failed_;      // classes that the open frames have tried
   std::unordered_map<std::string, End> dead_ends_;
   size_t dead_end_bytes_ = 0;
 };

@@ -24,12 +24,16 @@ std::optional<int64_t> number_of(std::string_view text) {
 bool is_readable(const NodeRequirement& label) {
   switch (label.op) {
     case Op::kIn:
-    case Op::kNotIn: return !label.values.empty();
+    case Op::kNotIn:
+      return !label.values.empty();
     case Op::kExists:
-    case Op::kDoesNotExist: return label.values.empty();
+    case Op::kDoesNotExist:
+      return label.values.empty();
     case Op::kGt:
-    case Op::kLt: return label.values.size() == 1 && number_of(label.values[0]);
-    case Op::kInvalid: break;
+    case Op::kLt:
+      return label.values.size() == 1 && number_of(label.values[0]);
+    case Op::kInvalid:
+      break;
   }
   return false;
 }
@@ -44,10 +48,14 @@ bool matches(const NodeRequirement& label, const Node& node) {
     return std::find(label.values.begin(), label.values.end(), *value) != label.values.end();
   };
   switch (label.op) {
-    case Op::kIn: return value && listed();
-    case Op::kNotIn: return !value || !listed();
-    case Op::kExists: return value.has_value();
-    case Op::kDoesNotExist: return !value;
+    case Op::kIn:
+      return value && listed();
+    case Op::kNotIn:
+      return !value || !listed();
+    case Op::kExists:
+      return value.has_value();
+    case Op::kDoesNotExist:
+      return !value;
     case Op::kGt:
     case Op::kLt: {
       const std::optional<int64_t> number = value ? number_of(*value) : std::nullopt;
@@ -55,7 +63,8 @@ bool matches(const NodeRequirement& label, const Node& node) {
       if (!number) return false;
       return label.op == Op::kGt ? *number > *bound : *number < *bound;
     }
-    case Op::kInvalid: break;
+    case Op::kInvalid:
+      break;
   }
   return false;
 }

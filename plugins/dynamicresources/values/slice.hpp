@@ -30,7 +30,7 @@ struct Slice {
   bool all_nodes = false;
   bool per_device_nodes = false;  // perDeviceNodeSelection: each device says
   std::vector<Device> devices;
-  std::vector<CounterSet> counters;   // sharedCounters
+  std::vector<CounterSet> counters;    // sharedCounters
   bool skips_node_operations = false;  // skipNodeOperations names some (alpha)
 };
 

@@ -8,6 +8,7 @@
 #include "plugins/dynamicresources/allocator/allocator.hpp"
 #include "tests/conformance/vector_file.hpp"
 #include "tests/plugins/dynamicresources/objects_of_json.hpp"
+#include "tests/plugins/dynamicresources/plain_search.hpp"
 #include "tests/plugins/dynamicresources/selector_stub.hpp"
 
 namespace plimsoll::dra::test {
@@ -62,7 +63,9 @@ std::vector<DeviceResult> allocated_of(const Json& c) {
 }
 
 // Where the reference gives no answer of its own: it depends on the order in which the slices came.
-bool is_left_out(const Json& c) { return c.contains("orderDependent"); }
+bool is_left_out(const Json& c) {
+  return c.contains("orderDependent");
+}
 
 struct Tally {
   std::map<std::string, size_t> compared;
@@ -73,6 +76,7 @@ struct Tally {
 void compare_case(const Json& c, Tally& tally) {
   const std::string id = c["id"];
   const Json features = c.value("features", Json::array());
+  World world;
   DeviceNumbers numbers;
   Inventory inventory(
       numbers, judge,
@@ -82,19 +86,21 @@ void compare_case(const Json& c, Tally& tally) {
     Slice slice = slice_of(object);
     // Real names are unique; upstream's table has some twice.
     if (const int before = names[slice.name]++; before > 0) slice.name += std::string(before, '~');
+    world.slices.push_back(slice);
     inventory.set(std::move(slice));
   }
   Allocated allocated(numbers);
-  for (const DeviceResult& result : allocated_of(c)) allocated.add(result);
+  world.lists = inventory.gates().list_attributes;
+  world.allocated = allocated_of(c);
+  for (const DeviceResult& result : world.allocated) allocated.add(result);
   std::map<std::string, DeviceClass> classes;
   for (const Json& object : c.value("deviceClasses", Json::array())) {
     DeviceClass made = class_of(object);
     classes[made.name] = made;
   }
-  std::vector<Claim> claims;
-  for (const Json& object : c["claims"]) claims.push_back(claim_of(object));
+  for (const Json& object : c["claims"]) world.claims.push_back(claim_of(object));
   std::vector<const Claim*> asked;
-  for (const Claim& claim : claims) asked.push_back(&claim);
+  for (const Claim& claim : world.claims) asked.push_back(&claim);
   const auto find_class = [&](const std::string& name) {
     const auto at = classes.find(name);
     return at == classes.end() ? nullptr : &at->second;
@@ -118,20 +124,24 @@ void compare_case(const Json& c, Tally& tally) {
                        return at->second;
                      }};
     const Outcome outcome = allocator.allocate(facts);
+    std::vector<Allocation> solution;
     Json got, wanted{{"outcome", expected["outcome"]}};
     switch (outcome.kind) {
       case Outcome::Kind::kAllocated:
         got["outcome"] = "allocated";
-        for (const Allocation& one :
-             allocator.allocations(outcome, name, [] { return std::string("share"); })) {
-          got["allocations"].push_back(json_of(one));
-        }
+        solution = allocator.allocations(outcome, name, [] { return std::string("share"); });
+        EXPECT_EQ(fault_in(world, name, solution), "") << id << " " << name;
+        for (const Allocation& one : solution) got["allocations"].push_back(json_of(one));
         for (const Json& one : expected.value("allocations", Json::array())) {
           wanted["allocations"].push_back(comparable(one));
         }
         break;
-      case Outcome::Kind::kNone: got["outcome"] = "none"; break;
-      case Outcome::Kind::kTimedOut: got["outcome"] = "timed out"; break;
+      case Outcome::Kind::kNone:
+        got["outcome"] = "none";
+        break;
+      case Outcome::Kind::kTimedOut:
+        got["outcome"] = "timed out";
+        break;
       case Outcome::Kind::kError: {
         got["outcome"] = "error";
         got["errorClass"] = kClasses.at(outcome.failure.fault);
@@ -158,8 +168,8 @@ void compare_case(const Json& c, Tally& tally) {
 
 TEST(AllocatorVectors, AllocatesWhatKubernetesAllocates) {
   Tally tally;
-  const auto read = conformance::for_each_line(
-      "tests/vectors/dra.jsonl.gz", [&](std::string_view line) {
+  const auto read =
+      conformance::for_each_line("tests/vectors/dra.jsonl.gz", [&](std::string_view line) {
         const Json c = Json::parse(line);
         if (c["slice"] == "alpha") return true;  // gates that do not exist here
         if (is_left_out(c)) {

@@ -15,8 +15,9 @@ namespace {
 
 using Op = NodeRequirement::Op;
 const std::vector<std::pair<std::string, Op>> kOps = {
-    {"In", Op::kIn},         {"NotIn", Op::kNotIn}, {"Exists", Op::kExists},
-    {"DoesNotExist", Op::kDoesNotExist}, {"Gt", Op::kGt}, {"Lt", Op::kLt}};
+    {"In", Op::kIn},         {"NotIn", Op::kNotIn},
+    {"Exists", Op::kExists}, {"DoesNotExist", Op::kDoesNotExist},
+    {"Gt", Op::kGt},         {"Lt", Op::kLt}};
 
 std::string nanos_text(const Quantity& amount) {
   return Quantity(amount.nanos(), Quantity::Format::kExponent).text();
@@ -163,8 +164,8 @@ DeviceRequest device_request(const Json& object, const std::string& name) {
   made.admin_access = object.value("adminAccess", false);
   for (const Json& one : list(object, "tolerations")) {
     Toleration& toleration = made.tolerations.emplace_back();
-    toleration = {text(one, "key"), text(one, "operator"), text(one, "value"), text(one, "effect"),
-                  {}};
+    toleration = {
+        text(one, "key"), text(one, "operator"), text(one, "value"), text(one, "effect"), {}};
     if (one.contains("tolerationSeconds")) {
       toleration.seconds = one["tolerationSeconds"].get<int64_t>();
     }

@@ -116,8 +116,11 @@ class Reader {
     if (matches(text, R"re(has\(device\.attributes\["([^"]+)"\]\.(\w+)\))re")) {
       return attribute(1) != nullptr;
     }
-    if (matches(text, R"re(device\.capacity\["([^"]+)"\]\.(\w+)\.(\w+)\(quantity\("(\w+)"\)\)( >=? 0)?)re")) {
-      const Quantity& value = need(find(device_.capacity, driver_, found_[1], found_[2]), found_[2]).value;
+    if (matches(
+            text,
+            R"re(device\.capacity\["([^"]+)"\]\.(\w+)\.(\w+)\(quantity\("(\w+)"\)\)( >=? 0)?)re")) {
+      const Quantity& value =
+          need(find(device_.capacity, driver_, found_[1], found_[2]), found_[2]).value;
       const Quantity than = *Quantity::parse(found_[4].str());
       if (found_[3] == "isLessThan") return value < than;
       return found_[5] == " >= 0" ? value >= than : value > than;
@@ -126,7 +129,9 @@ class Reader {
       const AttributeValue* value = attribute(1);
       return (value != nullptr ? *value : literal(found_[3])) == literal(found_[4]);
     }
-    if (matches(text, R"re(device\.attributes\["([^"]+)"\]\.\?(\w+)\.orValue\(\[\]\)\.includes\((.+)\))re")) {
+    if (matches(
+            text,
+            R"re(device\.attributes\["([^"]+)"\]\.\?(\w+)\.orValue\(\[\]\)\.includes\((.+)\))re")) {
       const AttributeValue* value = attribute(1);
       return value != nullptr && includes(*value, literal(found_[3]));
     }

@@ -1,0 +1,226 @@
+// What the allocator costs: questions asked once, searches that end, and input that nobody meant
+// well. Counted in questions and steps, never in time.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "plugins/dynamicresources/allocator/allocator.hpp"
+
+namespace plimsoll::dra::test {
+namespace {
+
+Quantity units(int64_t amount) {
+  return {Quantity::Nanos{amount} * 1'000'000'000, Quantity::Format::kDecimal};
+}
+
+Node node_of(std::string_view name) {
+  return {name, [](std::string_view) { return std::nullopt; }};
+}
+
+// A cluster in which every expression is true, and how often one was looked at.
+class AllocatorBounds : public testing::Test {
+ protected:
+  static Slice slice(const std::string& node, int64_t devices) {
+    Slice made;
+    made.name = "slice-" + node;
+    made.driver = "gpu";
+    made.pool = node;
+    made.node_name = node;
+    made.slice_count = 1;
+    for (int64_t index = 0; index < devices; ++index) {
+      made.devices.emplace_back().name = "device-" + std::to_string(index);
+    }
+    return made;
+  }
+  static Request request(const std::string& name, int64_t count) {
+    DeviceRequest asked;
+    asked.name = name;
+    asked.class_name = "gpu";
+    asked.count = count;
+    return {name, false, {asked}};
+  }
+  static Claim claim(std::vector<Request> requests) {
+    Claim made;
+    made.name = "claim";
+    made.requests = std::move(requests);
+    return made;
+  }
+
+  Outcome allocate(const std::vector<Claim>& claims, const std::string& node = "node",
+                   uint64_t most_work = Allocator::kMostWork) {
+    std::vector<const Claim*> asked;
+    for (const Claim& one : claims) asked.push_back(&one);
+    Allocator allocator(
+        inventory_, allocated_, [&](const std::string&) { return &class_; }, asked, most_work);
+    return allocator.allocate(node_of(node));
+  }
+
+  size_t judged_ = 0;
+  DeviceClass class_{"gpu", {"device.driver == \"gpu\""}, {}};
+  DeviceNumbers numbers_;
+  Inventory inventory_{numbers_,
+                       [this](const std::string&, std::string_view, const Device&) {
+                         ++judged_;
+                         return Judgement{Judgement::Kind::kTrue, {}};
+                       },
+                       {}};
+  Allocated allocated_{numbers_};
+};
+
+TEST_F(AllocatorBounds, AnExpressionIsAskedOncePerDeviceAndSlice) {
+  for (int node = 0; node < 50; ++node) {
+    inventory_.set(slice("node-" + std::to_string(node), 8));
+  }
+  const std::vector<Claim> claims = {claim({request("r", 8)})};
+  for (int pod = 0; pod < 20; ++pod) {
+    for (int node = 0; node < 50; ++node) {
+      const Outcome outcome = allocate(claims, "node-" + std::to_string(node));
+      ASSERT_EQ(outcome.kind, Outcome::Kind::kAllocated);
+      ASSERT_EQ(outcome.steps, 9U);
+    }
+  }
+  EXPECT_EQ(judged_, 400U);
+  inventory_.set(slice("node-7", 8));
+  for (int node = 0; node < 50; ++node) (void)allocate(claims, "node-" + std::to_string(node));
+  EXPECT_EQ(judged_, 408U);
+}
+
+// Eight of sixteen with one root, of which no root has more than seven: 6,435 ways for each first
+// device in a search that tries them all.
+TEST_F(AllocatorBounds, HopelessSearchesEndEarly) {
+  Slice made = slice("node", 16);
+  for (size_t index = 0; index < 16; ++index) {
+    made.devices[index].attributes["gpu/root"] = "root-" + std::to_string(index % 3);
+  }
+  inventory_.set(std::move(made));
+  Claim wants = claim({request("a", 8)});
+  wants.constraints.push_back({{}, "gpu/root", {}});
+  Outcome outcome = allocate({wants});
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kNone);
+  EXPECT_LE(outcome.steps, 120U);
+
+  // The same with eight requests for one.
+  wants.requests.clear();
+  for (int index = 0; index < 8; ++index) wants.requests.push_back(request("r" + std::to_string(index), 1));
+  outcome = allocate({wants});
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kNone);
+  EXPECT_LE(outcome.steps, 120U);
+
+  // Seventeen claims for sixteen devices.
+  outcome = allocate(std::vector<Claim>(17, claim({request("r", 1)})));
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kNone);
+  EXPECT_LE(outcome.steps, 150U);
+}
+
+// Each of 31 requests may take one device in eight ways, and the last one never fits.
+TEST_F(AllocatorBounds, ManyAlternativesAreNotMultiplied) {
+  inventory_.set(slice("node", 32));
+  std::vector<Request> requests;
+  for (int index = 0; index < 32; ++index) {
+    Request one{"r" + std::to_string(index), true, {}};
+    for (int alternative = 0; alternative < 8; ++alternative) {
+      one.alternatives.push_back(request("s" + std::to_string(alternative), 1).alternatives[0]);
+    }
+    requests.push_back(one);
+  }
+  for (DeviceRequest& asked : requests.back().alternatives) {
+    asked.capacity["memory"] = units(1);  // which no device has
+  }
+  const Outcome outcome = allocate({claim(requests)});
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kNone);
+  EXPECT_LE(outcome.steps, 300U);
+}
+
+// What counting does not see ends by the bound on work.
+TEST_F(AllocatorBounds, ASearchWithoutEndIsTimedOut) {
+  Slice made = slice("node", 40);
+  for (size_t index = 0; index < 40; ++index) {
+    Device& device = made.devices[index];
+    device.consumes.push_back(
+        {"set", {{"counter", units(1'000'003 + static_cast<int64_t>(index * index * 7919))}}});
+  }
+  made.slice_count = 2;
+  Slice counters = slice("node", 0);
+  counters.name = "counters";
+  counters.slice_count = 2;
+  counters.counters = {{"set", {{"counter", units(21'000'000)}}}};
+  inventory_.set(std::move(made));
+  inventory_.set(std::move(counters));
+  const Outcome outcome = allocate({claim({request("a", 10), request("b", 10)})}, "node", 100'000);
+  EXPECT_EQ(outcome.kind, Outcome::Kind::kTimedOut);
+  EXPECT_LE(outcome.steps, 100'000U);
+  EXPECT_EQ(allocate({claim({request("a", 1)})}).kind, Outcome::Kind::kAllocated);
+}
+
+TEST_F(AllocatorBounds, ManyClaimsAreNoDeepRecursion) {
+  Slice made = slice("node", 1);
+  made.devices[0].allow_multiple_allocations = true;
+  inventory_.set(std::move(made));
+  const std::vector<Claim> claims(20'000, claim({request("r", 1)}));
+  Outcome outcome = allocate(claims);
+  ASSERT_EQ(outcome.kind, Outcome::Kind::kAllocated);
+  EXPECT_EQ(outcome.picks.size(), 20'000U);
+}
+
+TEST_F(AllocatorBounds, AmountsBeyondAllBoundsAddUp) {
+  constexpr auto kMost = std::numeric_limits<int64_t>::max();
+  const Quantity huge(Quantity::Nanos{1} << 126, Quantity::Format::kDecimal);
+  Slice made = slice("node", 4);
+  made.slice_count = 2;
+  for (Device& device : made.devices) {
+    device.allow_multiple_allocations = true;
+    device.capacity["memory"] = {huge, {}};
+    device.consumes.push_back({"set", {{"counter", units(kMost)}, {"other", huge}}});
+  }
+  Slice counters = slice("node", 0);
+  counters.name = "counters";
+  counters.slice_count = 2;
+  counters.counters = {{"set", {{"counter", units(kMost)}, {"other", huge}}}};
+  inventory_.set(std::move(made));
+  inventory_.set(std::move(counters));
+  Claim wants = claim({request("r", 1)});
+  EXPECT_EQ(allocate({wants}).kind, Outcome::Kind::kAllocated);
+  wants.requests.push_back(request("s", 1));
+  EXPECT_EQ(allocate({wants}).kind, Outcome::Kind::kNone);
+  wants.requests[0].alternatives[0].count = kMost;
+  EXPECT_EQ(allocate({wants}).failure.error,
+            "claim claim, request r: adding 9223372036854775807 devices exceeds the claim limit of "
+            "32, with 0 already accounted for");
+  wants.requests[0].alternatives[0].count = std::numeric_limits<int64_t>::min();
+  EXPECT_EQ(allocate({wants}).kind, Outcome::Kind::kAllocated);
+}
+
+// A pool of 2,000 slices, one per node, with counters for all: built once, not once per node.
+TEST_F(AllocatorBounds, APoolOverManyNodes) {
+  constexpr int kNodes = 2'000;
+  for (int node = 0; node < kNodes; ++node) {
+    Slice made = slice("node-" + std::to_string(node), 2);
+    made.pool = "rack";
+    made.slice_count = kNodes + 1;
+    int index = 0;
+    for (Device& device : made.devices) {
+      device.name += "-of-" + std::to_string(node);
+      if (index++ == 0) device.consumes.push_back({"set", {{"links", units(1)}}});
+    }
+    inventory_.set(std::move(made));
+  }
+  Slice counters = slice("counters", 0);
+  counters.pool = "rack";
+  counters.slice_count = kNodes + 1;
+  counters.counters = {{"set", {{"links", units(3)}}}};
+  inventory_.set(std::move(counters));
+  for (int node = 0; node < kNodes; ++node) {
+    const Outcome outcome =
+        allocate({claim({request("r", 2)})}, "node-" + std::to_string(node));
+    ASSERT_EQ(outcome.kind, node < 3 ? Outcome::Kind::kAllocated : Outcome::Kind::kNone) << node;
+    for (const Outcome::Pick& pick : outcome.picks) {
+      const Slice& of = pick.device->slice->spec;
+      allocated_.add({"r", of.driver, of.pool, pick.device->device->name, false, {}, {}, {}, {}, {}});
+    }
+  }
+  EXPECT_EQ(judged_, 2U * kNodes);
+}
+
+}  // namespace
+}  // namespace plimsoll::dra::test
