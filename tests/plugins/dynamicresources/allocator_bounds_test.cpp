@@ -102,7 +102,8 @@ TEST_F(AllocatorBounds, HopelessSearchesEndEarly) {
 
   // The same with eight requests for one.
   wants.requests.clear();
-  for (int index = 0; index < 8; ++index) wants.requests.push_back(request("r" + std::to_string(index), 1));
+  for (int index = 0; index < 8; ++index)
+    wants.requests.push_back(request("r" + std::to_string(index), 1));
   outcome = allocate({wants});
   EXPECT_EQ(outcome.kind, Outcome::Kind::kNone);
   EXPECT_LE(outcome.steps, 120U);
@@ -211,12 +212,12 @@ TEST_F(AllocatorBounds, APoolOverManyNodes) {
   counters.counters = {{"set", {{"links", units(3)}}}};
   inventory_.set(std::move(counters));
   for (int node = 0; node < kNodes; ++node) {
-    const Outcome outcome =
-        allocate({claim({request("r", 2)})}, "node-" + std::to_string(node));
+    const Outcome outcome = allocate({claim({request("r", 2)})}, "node-" + std::to_string(node));
     ASSERT_EQ(outcome.kind, node < 3 ? Outcome::Kind::kAllocated : Outcome::Kind::kNone) << node;
     for (const Outcome::Pick& pick : outcome.picks) {
       const Slice& of = pick.device->slice->spec;
-      allocated_.add({"r", of.driver, of.pool, pick.device->device->name, false, {}, {}, {}, {}, {}});
+      allocated_.add(
+          {"r", of.driver, of.pool, pick.device->device->name, false, {}, {}, {}, {}, {}});
     }
   }
   EXPECT_EQ(judged_, 2U * kNodes);

@@ -15,7 +15,9 @@ namespace {
 
 constexpr Quantity::Nanos kOne = 1'000'000'000;
 
-Quantity whole(int64_t amount) { return {amount * kOne, Quantity::Format::kDecimal}; }
+Quantity whole(int64_t amount) {
+  return {amount * kOne, Quantity::Format::kDecimal};
+}
 
 // "even", "odd", "any", and "broken", which is an error on devices without a number.
 Judgement judge_number(const std::string& expression, std::string_view, const Device& device) {
@@ -91,7 +93,10 @@ class Draw {
       slice.generation = chance(70) ? 0 : 2;
       slice.slice_count = 1;
       slice.devices.push_back(draw_device(0, false));
-      if (chance(50)) slice.node_name = "other";
+      if (chance(50)) {
+        slice.node_name = "other";
+        slice.all_nodes = false;
+      }
     }
   }
 
@@ -196,8 +201,8 @@ struct State {
     asked.clear();
     for (const Claim& claim : world.claims) asked.push_back(&claim);
     allocator = std::make_unique<Allocator>(
-        inventory, allocated,
-        [this](const std::string& name) { return &world.classes.at(name); }, asked, most_work);
+        inventory, allocated, [this](const std::string& name) { return &world.classes.at(name); },
+        asked, most_work);
   }
   std::vector<Allocation> allocations(const Outcome& outcome) {
     return allocator->allocations(outcome, "node", [] { return std::string("share"); });
@@ -208,17 +213,34 @@ struct State {
     PlainAnswer made;
     made.steps = outcome.steps;
     switch (outcome.kind) {
-      case Outcome::Kind::kNone: made.outcome = "none"; break;
-      case Outcome::Kind::kTimedOut: made.outcome = "timed out"; break;
+      case Outcome::Kind::kNone:
+        made.outcome = "none";
+        break;
+      case Outcome::Kind::kTimedOut:
+        made.outcome = "timed out";
+        break;
       case Outcome::Kind::kError:
         switch (outcome.failure.fault) {
-          case Fault::kTooManyDevices: made.outcome = "too many"; break;
-          case Fault::kAllPoolIncomplete: made.outcome = "incomplete"; break;
-          case Fault::kAllPoolInvalid: made.outcome = "invalid"; break;
-          case Fault::kAllConstraint: made.outcome = "all constraint"; break;
-          case Fault::kInvalidPoolOnNode: made.outcome = "invalid pool"; break;
-          case Fault::kCelRuntime: made.outcome = "cel"; break;
-          default: made.outcome = outcome.failure.error;
+          case Fault::kTooManyDevices:
+            made.outcome = "too many";
+            break;
+          case Fault::kAllPoolIncomplete:
+            made.outcome = "incomplete";
+            break;
+          case Fault::kAllPoolInvalid:
+            made.outcome = "invalid";
+            break;
+          case Fault::kAllConstraint:
+            made.outcome = "all constraint";
+            break;
+          case Fault::kInvalidPoolOnNode:
+            made.outcome = "invalid pool";
+            break;
+          case Fault::kCelRuntime:
+            made.outcome = "cel";
+            break;
+          default:
+            made.outcome = outcome.failure.error;
         }
         break;
       case Outcome::Kind::kAllocated: {

@@ -87,13 +87,14 @@ class Plain {
     if (end == End::kDone) {
       made.outcome = "allocated";
       for (const Taken& one : taken_) {
-        made.picks.push_back(std::to_string(one.claim) + " " + one.request + " " + one.spot->name());
+        made.picks.push_back(std::to_string(one.claim) + " " + one.request + " " +
+                             one.spot->name());
       }
     } else if (end == End::kError) {
       made.outcome = error_;
     } else {
-      const bool invalid = std::any_of(pools_.begin(), pools_.end(),
-                                       [](const Pool& pool) { return pool.invalid; });
+      const bool invalid =
+          std::any_of(pools_.begin(), pools_.end(), [](const Pool& pool) { return pool.invalid; });
       made.outcome = invalid ? "invalid pool" : "none";
     }
     return made;
@@ -298,8 +299,8 @@ class Plain {
       if (!selected) return End::kError;
       if (!*selected || !has_room(asked, spot, false)) return End::kNone;
     }
-    const bool charges = !spot.device->consumes.empty() &&
-                         !(shared && (held || shared_.contains(name)));
+    const bool charges =
+        !spot.device->consumes.empty() && !(shared && (held || shared_.contains(name)));
     if (charges && !counters_allow(spot)) return End::kNone;
     for (const Taint& taint : spot.device->taints) {
       if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
@@ -311,9 +312,12 @@ class Plain {
         return End::kNone;
       }
     }
-    Taken taken{of, request.name,
-                request.first_available ? request.name + "/" + asked.name : request.name, &asked,
-                &spot, charges};
+    Taken taken{of,
+                request.name,
+                request.first_available ? request.name + "/" + asked.name : request.name,
+                &asked,
+                &spot,
+                charges};
     taken_.push_back(taken);
     for (const Constraint& constraint : claim.constraints) {
       if (!concerns(constraint, taken) || holds(constraint, of)) continue;
@@ -497,9 +501,9 @@ std::string fault_in(const World& world, const std::string& node,
           continue;
         }
         const Spot& spot = spots.at(one.driver + "/" + one.pool + "/" + one.device);
-        const AttributeValue* value = attribute_of(
-            *spot.slice, *spot.device,
-            match ? constraint.match_attribute : constraint.distinct_attribute);
+        const AttributeValue* value =
+            attribute_of(*spot.slice, *spot.device,
+                         match ? constraint.match_attribute : constraint.distinct_attribute);
         if (value == nullptr) return spot.name() + " lacks an attribute";
         if (world.lists || !is_list(*value)) sets.push_back(set_of(*value));
       }

@@ -13,7 +13,7 @@
 namespace plimsoll::dra::test {
 
 struct World {
-  std::vector<Slice> slices;             // names are unique
+  std::vector<Slice> slices;  // names are unique
   std::vector<DeviceResult> allocated;
   std::map<std::string, DeviceClass> classes;
   std::vector<Claim> claims;
@@ -22,7 +22,7 @@ struct World {
 };
 
 struct PlainAnswer {
-  std::string outcome;  // "allocated", "none", or what kind of error
+  std::string outcome;             // "allocated", "none", or what kind of error
   std::vector<std::string> picks;  // "claim request driver/pool/device"
   uint64_t steps = 0;
   bool gave_up = false;  // more than 3,000 steps
