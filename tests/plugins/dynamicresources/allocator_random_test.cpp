@@ -281,7 +281,7 @@ TEST(AllocatorRandom, FindsWhatThePlainSearchFinds) {
     const PlainAnswer got = state.answer();
     ASSERT_EQ(got.outcome, wanted.outcome) << "PLIMSOLL_TEST_SEED=" << seed + round;
     ASSERT_EQ(got.picks, wanted.picks) << "PLIMSOLL_TEST_SEED=" << seed + round;
-    EXPECT_LE(got.steps, wanted.steps + 150) << "PLIMSOLL_TEST_SEED=" << seed + round;
+    EXPECT_LE(got.steps, 2 * wanted.steps + 150) << "PLIMSOLL_TEST_SEED=" << seed + round;
     ++outcomes[got.outcome];
     steps += got.steps;
     plain_steps += wanted.steps;
