@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "config/text/problem.hpp"
+#include "framework/base/split.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -73,10 +74,8 @@ void split_line(std::string_view line, std::vector<ArgsError>& out) {
 
 std::vector<ArgsError> split_args_errors(std::string_view text) {
   std::vector<ArgsError> out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (end > 0) split_line(text.substr(0, end), out);
-    text.remove_prefix(std::min(end + 1, text.size()));
+  for (const std::string& line : split(text, "\n")) {
+    if (!line.empty()) split_line(line, out);
   }
   if (out.empty()) out.push_back({"", "are not accepted by the plugin"});
   return out;

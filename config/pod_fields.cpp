@@ -5,6 +5,7 @@
 #include <plimsoll/nearest.hpp>
 
 #include "config/pod_fields_table.hpp"
+#include "framework/base/split.hpp"
 
 namespace plimsoll::config {
 namespace {
@@ -12,26 +13,20 @@ namespace {
 using nlohmann::json;
 
 // The type of each field; empty: its value is not looked into.
-using KnownFields = std::map<std::string_view, std::string_view>;
+using KnownFields = std::map<std::string, std::string, std::less<>>;
 
 class Types {
  public:
   Types() {
-    std::string_view rest = kPodFieldsTable;
-    while (!rest.empty()) {
-      std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(line.size() + 1);
+    for (const std::string& line : split(kPodFieldsTable, "\n")) {
       KnownFields* fields = nullptr;
-      while (!line.empty()) {
-        const std::string_view word = line.substr(0, line.find(' '));
-        line.remove_prefix(std::min(line.size(), word.size() + 1));
+      for (const std::string& word : split(line, " ")) {
+        const std::size_t colon = std::min(word.find(':'), word.size());
         if (fields == nullptr) {
           fields = &types_[word];
-          continue;
+        } else {
+          fields->emplace(word.substr(0, colon), word.substr(std::min(colon + 1, word.size())));
         }
-        const std::size_t colon = word.find(':');
-        const bool typed = colon != std::string_view::npos;
-        fields->emplace(word.substr(0, colon), typed ? word.substr(colon + 1) : "");
       }
     }
   }
@@ -41,7 +36,7 @@ class Types {
   }
 
  private:
-  std::map<std::string_view, KnownFields> types_;
+  std::map<std::string, KnownFields, std::less<>> types_;
 };
 
 class Search {

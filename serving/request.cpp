@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/base/split.hpp"
+
 namespace plimsoll::serving {
 
 std::string decode_url(std::string_view text, bool plus_is_space) {
@@ -26,11 +28,7 @@ std::string decode_url(std::string_view text, bool plus_is_space) {
 
 std::vector<std::string> Request::parameters(std::string_view name) const {
   std::vector<std::string> values;
-  std::string_view rest = query;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('&'), rest.size());
-    const std::string_view part = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  for (const std::string_view part : split(query, "&")) {
     const size_t equals = std::min(part.find('='), part.size());
     if (part.empty() || decode_url(part.substr(0, equals), true) != name) continue;
     values.push_back(equals == part.size() ? "" : decode_url(part.substr(equals + 1), true));

@@ -15,6 +15,7 @@
 #include "cli/export/export_table.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/json_field.hpp"
+#include "framework/base/split.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::cli {
@@ -107,16 +108,6 @@ constexpr std::string_view kFingerprint = "nodeTopologyPodsFingerprint";
 template <size_t kCount>
 bool is_one_of(const std::array<std::string_view, kCount>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
-}
-
-std::vector<std::string> split(std::string_view text, std::string_view delimiter) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0;;) {
-    const size_t end = std::min(text.find(delimiter, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    if (end == text.size()) return parts;
-    begin = end + delimiter.size();
-  }
 }
 
 const json& at(const json& object, std::initializer_list<const char*> path) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "framework/base/run_program.hpp"
+#include "framework/base/split.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -71,11 +72,8 @@ std::string in_one_line(std::string_view text) {
   if (text.starts_with(kBefore)) text.remove_prefix(kBefore.size());
   if (text.starts_with(kHeading)) text.remove_prefix(kHeading.size());
   std::string line;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
+  for (std::string& part : split(text, "\n")) {
+    part.erase(0, part.find_first_not_of(' '));
     if (part.empty()) continue;
     if (!line.empty()) line += line.ends_with(':') ? " " : "; ";
     line += part;
@@ -84,12 +82,10 @@ std::string in_one_line(std::string_view text) {
 }
 
 // Of an effective configuration: the profiles are its only list with such an entry.
-std::set<std::string_view> schedulers_of(std::string_view yaml) {
+std::set<std::string> schedulers_of(std::string_view yaml) {
   constexpr std::string_view kEntry = "- schedulerName: ";
-  std::set<std::string_view> names;
-  while (!yaml.empty()) {
-    const std::string_view line = yaml.substr(0, yaml.find('\n'));
-    yaml.remove_prefix(std::min(line.size() + 1, yaml.size()));
+  std::set<std::string> names;
+  for (const std::string& line : split(yaml, "\n")) {
     if (line.starts_with(kEntry)) names.insert(line.substr(kEntry.size()));
   }
   return names;
@@ -154,11 +150,11 @@ ProfileCheck check_profile_file(const std::string& in_force, const std::stop_tok
 }
 
 std::string schedulers_left_out(std::string_view before, std::string_view now) {
-  const std::set<std::string_view> kept = schedulers_of(now);
+  const std::set<std::string> kept = schedulers_of(now);
   std::string left_out;
-  for (const std::string_view name : schedulers_of(before)) {
+  for (const std::string& name : schedulers_of(before)) {
     if (kept.contains(name)) continue;
-    left_out += (left_out.empty() ? "" : ", ") + std::string(name);
+    left_out += (left_out.empty() ? "" : ", ") + name;
   }
   return left_out;
 }

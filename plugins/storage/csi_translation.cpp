@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "framework/base/split.hpp"
 #include "plugins/storage/volume_affinity.hpp"
 
 namespace plimsoll::volumes {
@@ -41,16 +42,6 @@ constexpr std::array<InTreePlugin, 7> kPlugins{{
 std::string text_at(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::vector<std::string> split(std::string_view text, std::string_view delimiter) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0;;) {
-    const size_t end = std::min(text.find(delimiter, begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    if (end == text.size()) return parts;
-    begin = end + delimiter.size();
-  }
 }
 
 // ---- handles

@@ -4,6 +4,7 @@
 
 #include "framework/api/decode/pack.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/base/split.hpp"
 
 namespace plimsoll::volumes {
 
@@ -66,16 +67,6 @@ AffinityRef affinity_of(const plimsoll_label_selector& selector) {
   term.expressions =
       sdk::list_of<plimsoll_requirement>(std::span<const plimsoll_requirement>(expressions));
   return VolumeAffinity::of({&term, 1, sizeof term});
-}
-
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(',', begin), text.size());
-    parts.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
 }
 
 }  // namespace
@@ -182,7 +173,7 @@ CsiNode read(const plimsoll_csi_node& object) {
   if (const auto* migrated = annotation(object.object, kMigratedPlugins)) {
     node.migrated_text = view(*migrated);
   }
-  node.migrated_plugins = split_at_commas(node.migrated_text);
+  node.migrated_plugins = split(node.migrated_text, ",");
   return node;
 }
 

@@ -8,6 +8,7 @@
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/split.hpp"
 #include "lab/sandbox/apiserver/api_handler.hpp"
 
 namespace plimsoll::sandbox {
@@ -28,26 +29,18 @@ std::string percent_decode(std::string_view part, bool plus_is_space) {
 
 std::vector<std::string> split_path(std::string_view path) {
   std::vector<std::string> parts;
-  while (!path.empty()) {
-    const std::size_t slash = path.find('/');
-    if (const auto part = path.substr(0, slash); !part.empty()) {
-      parts.push_back(percent_decode(part, false));
-    }
-    path = slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
+  for (const std::string& part : split(path, "/")) {
+    if (!part.empty()) parts.push_back(percent_decode(part, false));
   }
   return parts;
 }
 
 std::map<std::string, std::string> parse_query(std::string_view text) {
   std::map<std::string, std::string> query;
-  while (!text.empty()) {
-    const std::size_t ampersand = text.find('&');
-    const std::string_view pair = text.substr(0, ampersand);
-    const std::size_t equals = pair.find('=');
-    const auto value =
-        equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1);
+  for (const std::string_view pair : split(text, "&")) {
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const auto value = pair.substr(std::min(equals + 1, pair.size()));
     query[percent_decode(pair.substr(0, equals), true)] = percent_decode(value, true);
-    text = ampersand == std::string_view::npos ? std::string_view() : text.substr(ampersand + 1);
   }
   return query;
 }
