@@ -15,6 +15,7 @@
 #include "cli/export/export_table.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/json_field.hpp"
+#include "framework/base/json_path.hpp"
 #include "framework/base/split.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 
@@ -110,17 +111,6 @@ bool is_one_of(const std::array<std::string_view, kCount>& words, std::string_vi
   return std::ranges::find(words, word) != words.end();
 }
 
-const json& at(const json& object, std::initializer_list<const char*> path) {
-  static const json kNull;
-  const json* here = &object;
-  for (const char* key : path) {
-    const auto found = here->is_object() ? here->find(key) : here->end();
-    if (found == here->end()) return kNull;
-    here = &*found;
-  }
-  return *here;
-}
-
 }  // namespace
 
 // ---- the table
@@ -207,7 +197,7 @@ class ExportedObjects::Words {
   // Looks for what gives texts a structure: zones, claims of generic ephemeral volumes, numbers.
   void prepare(const json& objects) {
     for (const json& object : objects) {
-      prepare_labels(at(object, {"metadata", "labels"}));
+      prepare_labels(value_at(object, {"metadata", "labels"}));
       if (text_at(object, "kind") == "Pod") prepare_pod(object);
       find_numbers(object);
     }
@@ -340,15 +330,15 @@ class ExportedObjects::Words {
   }
 
   void prepare_pod(const json& pod) {
-    const json& metadata = at(pod, {"metadata"});
+    const json& metadata = value_at(pod, {"metadata"});
     const std::string name = text_at(metadata, "name");
-    if (const std::string node = text_at(at(pod, {"spec"}), "nodeName"); !node.empty()) {
-      const std::string phase = text_at(at(pod, {"status"}), "phase");
+    if (const std::string node = text_in(pod, {"spec", "nodeName"}); !node.empty()) {
+      const std::string phase = text_in(pod, {"status", "phase"});
       pods_[node].push_back({text_at(metadata, "namespace"), name,
                              phase == "Succeeded" || phase == "Failed",
-                             text_at(at(pod, {"status"}), "qosClass") == "Guaranteed"});
+                             text_in(pod, {"status", "qosClass"}) == "Guaranteed"});
     }
-    for (const json& volume : at(pod, {"spec", "volumes"})) {
+    for (const json& volume : value_at(pod, {"spec", "volumes"})) {
       if (!volume.contains("ephemeral")) continue;
       const std::string of_volume = text_at(volume, "name");
       claims_.try_emplace(name + "-" + of_volume, name, of_volume);
@@ -385,8 +375,8 @@ class ExportedObjects::Pass {
   void object(std::string_view kind, json& object) {
     const Type* type = table().find(kind);
     if (type == nullptr || !object.is_object()) return;
-    object_name_ = text_at(at(object, {"metadata"}), "name");
-    const json version = at(object, {"apiVersion"});
+    object_name_ = text_in(object, {"metadata", "name"});
+    const json version = value_at(object, {"apiVersion"});
     (void)of_type(*type, object);
     object["apiVersion"] = version;
     object["kind"] = kind;

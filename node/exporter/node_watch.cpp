@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "framework/base/json_path.hpp"
 #include "framework/base/log.hpp"
 #include "informer/watch/reflector.hpp"
 #include "node/exporter/report_kind.hpp"
@@ -21,18 +22,6 @@ using Clock = std::chrono::steady_clock;
 // A pod that was deleted by force and created again with its name may still run in the kubelet: its
 // old UID counts for this long.
 constexpr std::chrono::seconds kForcedDeletion{60};
-
-// The text of a field several levels down; empty if something on the way is absent.
-std::string text_at(const json& object, std::initializer_list<const char*> path) {
-  const json* at = &object;
-  for (const char* key : path) {
-    if (!at->is_object()) return {};
-    const auto found = at->find(key);
-    if (found == at->end()) return {};
-    at = &*found;
-  }
-  return at->is_string() ? at->get<std::string>() : std::string();
-}
 
 }  // namespace
 
@@ -100,7 +89,7 @@ struct NodeWatch::Impl {
         [this](const json& object, std::string_view, const ObjectKey& key) {
           state.node_uid = key.uid;
           state.capacity.clear();
-          state.kubelet_version = text_at(object, {"status", "nodeInfo", "kubeletVersion"});
+          state.kubelet_version = text_in(object, {"status", "nodeInfo", "kubeletVersion"});
           if (!object.is_object() || !object.contains("status")) return;
           const json& status = object["status"];
           if (!status.is_object() || !status.contains("capacity")) return;
@@ -144,10 +133,10 @@ struct NodeWatch::Impl {
   void pod(const json& object, const ObjectKey& key) {
     const std::pair name{std::string(key.ns), std::string(key.name)};
     state.uids[name] = {std::string(key.uid),
-                        text_at(object, {"metadata", "annotations", "kubernetes.io/config.hash"}),
+                        text_in(object, {"metadata", "annotations", "kubernetes.io/config.hash"}),
                         {}};
-    const std::string phase = text_at(object, {"status", "phase"});
-    const bool starting = text_at(object, {"status", "startTime"}).empty();
+    const std::string phase = text_in(object, {"status", "phase"});
+    const bool starting = text_in(object, {"status", "startTime"}).empty();
     put(name, !starting && (phase == "Pending" || phase == "Running"), state.running);
     put(name, starting, state.starting);
   }

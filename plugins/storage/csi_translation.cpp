@@ -10,6 +10,7 @@
 #include <set>
 #include <vector>
 
+#include "framework/base/json_field.hpp"
 #include "framework/base/split.hpp"
 #include "plugins/storage/volume_affinity.hpp"
 
@@ -38,11 +39,6 @@ constexpr std::array<InTreePlugin, 7> kPlugins{{
     {"portworxVolume", "kubernetes.io/portworx-volume", "pxd.portworx.com", "", true},
     {"vsphereVolume", "kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com", "", false},
 }};
-
-std::string text_at(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 // ---- handles
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "framework/api/selectors.hpp"
+#include "framework/base/json_path.hpp"
 #include "framework/objects/kinds.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
-#include "lab/sandbox/controllers/json_paths.hpp"
 #include "lab/sandbox/store/simulated_clock.hpp"
 #include "plugins/storage/storage_objects.hpp"
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/json_path.hpp"
 #include "lab/sandbox/admission/pod_rules.hpp"
-#include "lab/sandbox/controllers/json_paths.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

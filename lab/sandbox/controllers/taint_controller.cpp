@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/json_path.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
-#include "lab/sandbox/controllers/json_paths.hpp"
 
 namespace plimsoll::sandbox {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/base/json_path.hpp"
 #include "framework/objects/kinds.hpp"
 #include "lab/sandbox/admission/object_defaults.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
-#include "lab/sandbox/controllers/json_paths.hpp"
 #include "plugins/storage/csi_translation.hpp"
 #include "plugins/storage/volume_lists.hpp"
 #include "plugins/storage/volume_match.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "framework/base/json_field.hpp"
+
 namespace plimsoll::sandbox {
 namespace {
 
@@ -42,21 +44,16 @@ const char* merge_key(std::string_view list) {
   return nullptr;
 }
 
-std::string directive(const json& object) {
-  const auto found = object.is_object() ? object.find("$patch") : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 void merge_value(json& target, const json& patch);
 
 // Merges a list of objects by key; removes entries with "$patch: delete" and appends new ones.
 void merge_keyed_list(json& target, const json& patch, const char* key) {
   if (!target.is_array()) target = json::array();
   for (const json& item : patch) {
-    if (directive(item) == "replace") {
+    if (text_at(item, "$patch") == "replace") {
       json replaced = json::array();
       for (const json& other : patch) {
-        if (directive(other).empty()) replaced.push_back(other);
+        if (text_at(other, "$patch").empty()) replaced.push_back(other);
       }
       target = std::move(replaced);
       return;
@@ -68,7 +65,7 @@ void merge_keyed_list(json& target, const json& patch, const char* key) {
       return wanted != item.end() && present.is_object() && present.contains(key) &&
              present.at(key) == *wanted;
     });
-    if (directive(item) == "delete") {
+    if (text_at(item, "$patch") == "delete") {
       if (at != target.end()) target.erase(at);
     } else if (at != target.end()) {
       merge_value(*at, item);
@@ -125,7 +122,7 @@ void merge_value(json& target, const json& patch) {
     target = patch;
     return;
   }
-  if (!target.is_object() || directive(patch) == "replace") target = json::object();
+  if (!target.is_object() || text_at(patch, "$patch") == "replace") target = json::object();
   merge_object(target, patch);
 }
 

@@ -1,11 +1,11 @@
 #pragma once
-// Values deep in an object. Pure; any thread.
+// Values deep in a JSON object. Pure; any thread.
 
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace plimsoll::sandbox {
+namespace plimsoll {
 
 // The value at this path, or null.
 [[nodiscard]] const nlohmann::json& value_at(const nlohmann::json& object,
@@ -14,4 +14,4 @@ namespace plimsoll::sandbox {
 [[nodiscard]] std::string text_in(const nlohmann::json& object,
                                   std::initializer_list<const char*> path);
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll

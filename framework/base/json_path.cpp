@@ -1,6 +1,8 @@
-#include "lab/sandbox/controllers/json_paths.hpp"
+#include "framework/base/json_path.hpp"
 
-namespace plimsoll::sandbox {
+#include <nlohmann/json.hpp>
+
+namespace plimsoll {
 
 using nlohmann::json;
 
@@ -8,8 +10,7 @@ const json& value_at(const json& object, std::initializer_list<const char*> path
   static const json kNull;
   const json* here = &object;
   for (const char* key : path) {
-    if (!here->is_object()) return kNull;
-    const auto found = here->find(key);
+    const auto found = here->is_object() ? here->find(key) : here->end();
     if (found == here->end()) return kNull;
     here = &*found;
   }
@@ -21,4 +22,4 @@ std::string text_in(const json& object, std::initializer_list<const char*> path)
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-}  // namespace plimsoll::sandbox
+}  // namespace plimsoll
