@@ -53,7 +53,7 @@ node::Amounts peak_of(const std::vector<ContainerAmounts>& containers,
 Result<PodResources> resources_of(const json& pod, SymbolTable& symbols) {
   json read = pod;
   set_default(read["metadata"], "name", "generated");
-  return decode_pod_resources(read.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
+  return decode_pod_resources(json_text(read), symbols);
 }
 
 Result<node::Amounts> running_requests(const json& pod) {

@@ -48,7 +48,7 @@ std::string Endpoint::render(const StoredObject& object, std::uint64_t version) 
   }
   json converted = json::parse(stamped ? object.text_at(version) : object.text);
   convert_object(converted, api_version);
-  return converted.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(converted);
 }
 
 ApiResponse ApiHandler::failure(const ApiStatus& status) {

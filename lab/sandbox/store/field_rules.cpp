@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <plimsoll/join.hpp>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,10 +12,11 @@
 
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
-#include "framework/api/quantity.hpp"
-#include "framework/api/requests.hpp"
 #include "framework/api/selectors.hpp"
 #include "framework/base/json_field.hpp"
+#include "framework/base/split.hpp"
+#include "lab/sandbox/store/amount_rules.hpp"
+#include "lab/sandbox/store/object_shape.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -24,13 +24,13 @@ namespace {
 using nlohmann::json;
 
 // A line for each field: its kind ("*": every kind), path, type, and checks. "[]" stands for every
-// item of a list, "%" and "&" for several names.
+// item of a list, "{A,B}" for each of several names.
 //   required       missing, null or empty is refused
 //   given          "" is not as missing
-//   unique=A+B     no other item of the list has the same A and B; ".": the same item
+//   unique=A,B     no other item of the list has the same A and B; ".": the same item
 //   one=A,B        one of these members, and no other; "*": of kSources
 //   most-one=A,B   none of them will do, too
-//   apart=A+B+C    the list has not A beside B or C
+//   apart=A,B,C    the list has not A beside B or C
 constexpr const char* kRules = R"(
 * apiVersion text
 * kind text
@@ -48,16 +48,16 @@ constexpr const char* kRules = R"(
 * metadata.ownerReferences[].uid text required
 Pod spec map required
 Pod spec.containers list required
-Pod spec.%[] map unique=name
-Pod spec.%[].name text required label
-Pod spec.%[].image text
-Pod spec.%[].restartPolicy text in=Always,OnFailure,Never
-Pod spec.%[].resources container-resources
-Pod spec.%[].ports[].containerPort int required min=1 max=65535
-Pod spec.%[].ports[].hostPort int min=0 max=65535
-Pod spec.%[].ports[].protocol text in=TCP,UDP,SCTP
-Pod spec.%[].ports[].hostIP text
-Pod spec.%[].ports[].name text
+Pod spec.{containers,initContainers}[] map unique=name
+Pod spec.{containers,initContainers}[].name text required label
+Pod spec.{containers,initContainers}[].image text
+Pod spec.{containers,initContainers}[].restartPolicy text in=Always,OnFailure,Never
+Pod spec.{containers,initContainers}[].resources container-resources
+Pod spec.{containers,initContainers}[].ports[].containerPort int required min=1 max=65535
+Pod spec.{containers,initContainers}[].ports[].hostPort int min=0 max=65535
+Pod spec.{containers,initContainers}[].ports[].protocol text in=TCP,UDP,SCTP
+Pod spec.{containers,initContainers}[].ports[].hostIP text
+Pod spec.{containers,initContainers}[].ports[].name text
 Pod spec.resources pod-resources
 Pod spec.overhead container-amounts
 Pod spec.priority int
@@ -80,7 +80,7 @@ Pod spec.tolerations[].operator text in=Exists,Equal
 Pod spec.tolerations[].value text
 Pod spec.tolerations[].effect text in=NoSchedule,PreferNoSchedule,NoExecute
 Pod spec.tolerations[].tolerationSeconds long
-Pod spec.topologySpreadConstraints[] spread-constraint unique=topologyKey+whenUnsatisfiable
+Pod spec.topologySpreadConstraints[] spread-constraint unique=topologyKey,whenUnsatisfiable
 Pod spec.topologySpreadConstraints[].maxSkew int required min=1
 Pod spec.topologySpreadConstraints[].minDomains int min=1
 Pod spec.topologySpreadConstraints[].topologyKey text required key
@@ -95,13 +95,13 @@ Pod spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[]
 Pod spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[].preference node-term
 Pod spec.affinity.podAffinity map
 Pod spec.affinity.podAntiAffinity map
-Pod spec.affinity.&.preferredDuringSchedulingIgnoredDuringExecution[].weight int required min=1 max=100
-Pod spec.affinity.&.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.topologyKey text required key
-Pod spec.affinity.&.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.labelSelector selector
-Pod spec.affinity.&.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.namespaceSelector selector
-Pod spec.affinity.&.requiredDuringSchedulingIgnoredDuringExecution[].topologyKey text required key
-Pod spec.affinity.&.requiredDuringSchedulingIgnoredDuringExecution[].labelSelector selector
-Pod spec.affinity.&.requiredDuringSchedulingIgnoredDuringExecution[].namespaceSelector selector
+Pod spec.affinity.{podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].weight int required min=1 max=100
+Pod spec.affinity.{podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.topologyKey text required key
+Pod spec.affinity.{podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.labelSelector selector
+Pod spec.affinity.{podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].podAffinityTerm.namespaceSelector selector
+Pod spec.affinity.{podAffinity,podAntiAffinity}.requiredDuringSchedulingIgnoredDuringExecution[].topologyKey text required key
+Pod spec.affinity.{podAffinity,podAntiAffinity}.requiredDuringSchedulingIgnoredDuringExecution[].labelSelector selector
+Pod spec.affinity.{podAffinity,podAntiAffinity}.requiredDuringSchedulingIgnoredDuringExecution[].namespaceSelector selector
 Pod spec.volumes[] map unique=name most-one=*
 Pod spec.volumes[].name text required label
 Pod spec.volumes[].persistentVolumeClaim.claimName text required
@@ -115,18 +115,18 @@ Namespace spec.finalizers[] text finalizer
 Node spec.unschedulable bool
 Node spec.podCIDR text
 Node spec.providerID text
-Node spec.taints[] map unique=key+effect
+Node spec.taints[] map unique=key,effect
 Node spec.taints[].key text required key
 Node spec.taints[].value text value
 Node spec.taints[].effect text required in=NoSchedule,PreferNoSchedule,NoExecute
 Node status.capacity amounts
 Node status.allocatable amounts
-Node status.%[] map
+Node status.{conditions,images,addresses,volumesAttached}[] map
 Node status.declaredFeatures[] text key unique=.
 PersistentVolume spec map required one=*
 PersistentVolume spec.capacity amounts required
 PersistentVolume spec.capacity.storage amount required positive
-PersistentVolume spec.accessModes list required apart=ReadWriteOncePod+ReadWriteOnce+ReadOnlyMany+ReadWriteMany
+PersistentVolume spec.accessModes list required apart=ReadWriteOncePod,ReadWriteOnce,ReadOnlyMany,ReadWriteMany
 PersistentVolume spec.accessModes[] text in=ReadWriteOnce,ReadOnlyMany,ReadWriteMany,ReadWriteOncePod
 PersistentVolume spec.persistentVolumeReclaimPolicy text in=Retain,Delete,Recycle
 PersistentVolume spec.volumeMode text given in=Filesystem,Block
@@ -138,7 +138,7 @@ PersistentVolume spec.claimRef map
 PersistentVolume spec.nodeAffinity map
 PersistentVolume spec.nodeAffinity.required node-selector required
 PersistentVolumeClaim spec map required
-PersistentVolumeClaim spec.accessModes list required apart=ReadWriteOncePod+ReadWriteOnce+ReadOnlyMany+ReadWriteMany
+PersistentVolumeClaim spec.accessModes list required apart=ReadWriteOncePod,ReadWriteOnce,ReadOnlyMany,ReadWriteMany
 PersistentVolumeClaim spec.accessModes[] text in=ReadWriteOnce,ReadOnlyMany,ReadWriteMany,ReadWriteOncePod
 PersistentVolumeClaim spec.resources map required
 PersistentVolumeClaim spec.resources.requests amounts required
@@ -201,7 +201,7 @@ LimitRange spec.limits[].type text required key
 ResourceQuota spec quota
 ResourceQuota spec.hard quota-amounts
 ResourceQuota spec.scopes[] text in=Terminating,NotTerminating,BestEffort,NotBestEffort,PriorityClass,CrossNamespacePodAffinity,VolumeAttributesClass
-ResourceQuota spec.scopes list apart=BestEffort+NotBestEffort apart=Terminating+NotTerminating
+ResourceQuota spec.scopes list apart=BestEffort,NotBestEffort apart=Terminating,NotTerminating
 Service spec.selector labels
 ReplicationController spec.selector texts
 ReplicationController spec.replicas int min=0
@@ -211,10 +211,23 @@ StatefulSet spec.selector selector required
 StatefulSet spec.replicas int min=0
 )";
 
+// The members of a volume that say what it is.
+constexpr const char* kSources =
+    "hostPath,emptyDir,gcePersistentDisk,awsElasticBlockStore,gitRepo,secret,nfs,iscsi,glusterfs,"
+    "persistentVolumeClaim,rbd,flexVolume,cinder,cephfs,flocker,downwardAPI,fc,azureFile,configMap,"
+    "vsphereVolume,quobyte,azureDisk,photonPersistentDisk,projected,portworxVolume,scaleIO,"
+    "storageos,csi,ephemeral,image,local";
+
+struct Condition {
+  std::string what;  // "unique"
+  std::string text;  // "A,B"
+  std::vector<std::string> names;
+};
+
 struct Rule {
   std::string path;
   std::string type;
-  std::vector<std::string> checks;
+  std::vector<Condition> conditions;
 };
 
 const std::multimap<std::string, Rule, std::less<>>& rules() {
@@ -226,22 +239,22 @@ const std::multimap<std::string, Rule, std::less<>>& rules() {
       std::string kind;
       Rule rule;
       if (!(words >> kind >> rule.path >> rule.type)) continue;
-      for (std::string check; words >> check;) rule.checks.push_back(check);
-      const auto add = [&](const char* mark, const std::vector<const char*>& texts) {
-        const std::size_t at = rule.path.find(mark);
-        for (const char* text : texts) {
-          Rule made = rule;
-          if (at != std::string::npos) made.path.replace(at, 1, text);
-          read.emplace(kind, std::move(made));
-          if (at == std::string::npos) break;
-        }
-      };
-      if (rule.path.find('&') != std::string::npos) {
-        add("&", {"podAffinity", "podAntiAffinity"});
-      } else if (kind == "Node") {
-        add("%", {"conditions", "images", "addresses", "volumesAttached"});
-      } else {
-        add("%", {"containers", "initContainers"});
+      for (std::string word; words >> word;) {
+        const std::size_t end = std::min(word.find('='), word.size());
+        const std::string text = word.substr(std::min(end + 1, word.size()));
+        rule.conditions.push_back(
+            {word.substr(0, end), text, split(text == "*" ? kSources : text, ",")});
+      }
+      const std::string path = rule.path;
+      const std::size_t open = path.find('{');
+      if (open == path.npos) {
+        read.emplace(kind, std::move(rule));
+        continue;
+      }
+      const std::size_t close = path.find('}');
+      for (const std::string& name : split(path.substr(open + 1, close - open - 1), ",")) {
+        rule.path = path.substr(0, open) + name + path.substr(close + 1);
+        read.emplace(kind, rule);
       }
     }
     return read;
@@ -249,198 +262,14 @@ const std::multimap<std::string, Rule, std::less<>>& rules() {
   return all;
 }
 
-// What is wrong: the path, and 400 for a type or 422.
-struct Wrong {
-  int code;
-  std::string path;
-  std::string why;
-};
-using Found = std::optional<Wrong>;
-
-Wrong type_of(const std::string& path, const char* expected) {
-  return {400, path, std::string("expected ") + expected};
-}
-Wrong value_of(const std::string& path, const json& value, const std::string& why) {
-  return {
-      422, path,
-      "Invalid value: " + value.dump(-1, ' ', false, json::error_handler_t::replace) + ": " + why};
-}
-
 bool is_label_name(std::string_view name) {
   return name.size() <= 63 && name.find('.') == std::string_view::npos && is_subdomain_name(name);
 }
 
-std::optional<Quantity> read_quantity(const json& value) {
-  if (!value.is_string() && !value.is_number()) return std::nullopt;
-  auto parsed = Quantity::parse_json(value.dump(-1, ' ', false, json::error_handler_t::replace));
-  return parsed ? std::optional(std::move(*parsed)) : std::nullopt;
-}
-
-bool is_huge(std::string_view name) {
-  return name.starts_with("hugepages-");
-}
-
-// What a pod has of its own.
-bool is_pod_resource(std::string_view name) {
-  return name == "cpu" || name == "memory" || is_huge(name);
-}
-
-// What containers have; nodes may have others (ValidateContainerResourceName).
-bool is_container_resource(std::string_view name) {
-  return is_pod_resource(name) || name == "ephemeral-storage" ||
-         name.find('/') != std::string_view::npos;
-}
-
-// What a quota counts (IsStandardQuotaResourceName); the first ones in whole numbers.
-constexpr std::string_view kCounts[] = {"pods",
-                                        "resourcequotas",
-                                        "services",
-                                        "replicationcontrollers",
-                                        "secrets",
-                                        "configmaps",
-                                        "persistentvolumeclaims",
-                                        "services.nodeports",
-                                        "services.loadbalancers"};
-
-bool is_quota_resource(std::string_view name) {
-  std::string_view of = name;
-  for (const std::string_view prefix : {"requests.", "limits."}) {
-    if (name.starts_with(prefix)) of = name.substr(prefix.size());
-  }
-  return is_container_resource(of) || name == "requests.storage" ||
-         std::ranges::count(kCounts, name) > 0;
-}
-
-bool any_resource(std::string_view /*name*/) {
-  return true;
-}
-
-Found check_amount(const std::string& path, const json& value, bool negative = false) {
-  if (value.is_null()) return {};
-  const auto amount = read_quantity(value);
-  if (!amount) return type_of(path, "a quantity");
-  if (amount->sign() < 0 && !negative)
-    return value_of(path, value, "must be greater than or equal to 0");
-  return {};
-}
-
-Found check_amounts(const std::string& path, const json& list,
-                    bool (*may_have)(std::string_view name) = any_resource) {
-  if (!list.is_object()) return type_of(path, "an object of quantities");
-  for (const auto& [name, value] : list.items()) {
-    if (auto wrong = check_amount(path + "[" + name + "]", value)) return wrong;
-  }
-  for (const auto& [name, value] : list.items()) {
-    const std::string here = path + "[" + name + "]";
-    if (!is_label_key(name)) return value_of(here, name, "must be a qualified name");
-    if (!may_have(name)) return value_of(here, name, "must be a standard resource");
-    const auto amount = read_quantity(value);
-    const bool whole = is_extended_resource(name) ||
-                       (std::ranges::count(kCounts, name) > 0 && may_have == is_quota_resource);
-    if (whole && amount && amount->milli_value() % 1000 != 0)
-      return value_of(here, value, "must be an integer");
-  }
-  return {};
-}
-
-// ValidateLimitRange: an item of a LimitRange.
-Found check_limits(const std::string& path, const json& item) {
-  if (!item.is_object()) return type_of(path, "an object");
-  const std::string type = text_at(item, "type");
-  const bool pod = type == "Pod";
-  std::map<std::string, std::map<std::string, Quantity>> of;
-  for (const std::string list :
-       {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
-    const auto found = item.find(list);
-    if (found == item.end() || found->is_null()) continue;
-    const std::string here = path + "." + list;
-    const bool of_containers = pod || type == "Container";
-    if (auto wrong =
-            check_amounts(here, *found, of_containers ? is_container_resource : any_resource))
-      return wrong;
-    if (pod && list.starts_with("default") && !found->empty())
-      return Wrong{422, here, "Forbidden: may not be specified when `type` is 'Pod'"};
-    for (const auto& [name, value] : found->items())
-      of[list][name] = read_quantity(value).value_or(Quantity());
-  }
-  if (!type.empty() && !pod && type != "Container" && type != "PersistentVolumeClaim" &&
-      type.find('/') == std::string::npos) {
-    return value_of(path + ".type", type, "must be a standard limit type or fully qualified");
-  }
-  if (type == "PersistentVolumeClaim" && !of["min"].contains("storage") &&
-      !of["max"].contains("storage")) {
-    return Wrong{422, path + ".limits", "Required value: a minimum or maximum of storage"};
-  }
-  // What must not be more than what.
-  constexpr const char* kOrder[][2] = {{"min", "max"},
-                                       {"min", "defaultRequest"},
-                                       {"defaultRequest", "max"},
-                                       {"defaultRequest", "default"},
-                                       {"min", "default"},
-                                       {"default", "max"}};
-  for (const auto& [less, more] : kOrder) {
-    for (const auto& [name, amount] : of[less]) {
-      const auto other = of[more].find(name);
-      if (other == of[more].end()) continue;
-      const bool equal = std::string_view(more) == "default" &&
-                         std::string_view(less) == "defaultRequest" &&
-                         (is_huge(name) || is_extended_resource(name));
-      if (equal ? amount.cmp(other->second) != 0 : amount.cmp(other->second) > 0)
-        return value_of(path + "." + less + "[" + name + "]", amount.text(),
-                        std::string(equal ? "must be " : "must not be more than ") + more + ", " +
-                            other->second.text());
-    }
-  }
-  for (const auto& [name, ratio] : of["maxLimitRequestRatio"]) {
-    const auto min = of["min"].find(name);
-    const auto max = of["max"].find(name);
-    const bool bounded = min != of["min"].end() && max != of["max"].end();
-    const double most = bounded ? static_cast<double>(max->second.milli_value()) /
-                                      static_cast<double>(min->second.milli_value())
-                                : std::numeric_limits<double>::infinity();
-    const double given = static_cast<double>(ratio.milli_value()) / 1000;
-    if (given < 1 || given > most)
-      return value_of(path + ".maxLimitRequestRatio[" + name + "]", ratio.text(),
-                      "must be at least 1 and at most max/min");
-  }
-  return {};
-}
-
-// Requests and limits of a container, or of a pod.
-Found check_resources(const std::string& path, const json& resources, bool of_pod,
-                      Missing missing) {
-  if (!resources.is_object()) return type_of(path, "an object");
-  std::map<std::string, Quantity> amounts[2];
-  bool any_huge = false;
-  bool cpu_or_memory = false;
-  for (const int limits : {0, 1}) {
-    const char* const list = limits == 0 ? "requests" : "limits";
-    const auto found = resources.find(list);
-    if (found == resources.end() || found->is_null()) continue;
-    const std::string here = path + "." + list;
-    if (auto wrong = check_amounts(here, *found, of_pod ? is_pod_resource : is_container_resource))
-      return wrong;
-    for (const auto& [name, value] : found->items()) {
-      amounts[limits][name] = read_quantity(value).value_or(Quantity());
-      any_huge = any_huge || is_huge(name);
-      cpu_or_memory = cpu_or_memory || name == "cpu" || name == "memory";
-    }
-  }
-  for (const auto& [name, request] : amounts[0]) {
-    const auto limit = amounts[1].find(name);
-    const bool whole = is_huge(name) || is_extended_resource(name);
-    if (limit == amounts[1].end()) {
-      if (whole && missing == Missing::kRefused)
-        return Wrong{422, path + ".limits", "Required value: of " + name};
-    } else if (whole ? request.cmp(limit->second) != 0 : request.cmp(limit->second) > 0) {
-      return value_of(path + ".requests", request.text(),
-                      std::string("must be ") + (whole ? "equal to " : "less than or equal to ") +
-                          name + " limit of " + limit->second.text());
-    }
-  }
-  if (missing == Missing::kRefused && any_huge && !cpu_or_memory)
-    return Wrong{422, path, "Forbidden: HugePages require cpu or memory"};
-  return {};
+std::string in_small_letters(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
 }
 
 Found check_texts(const std::string& path, const json& map, bool keys, bool values) {
@@ -449,11 +278,8 @@ Found check_texts(const std::string& path, const json& map, bool keys, bool valu
     if (!value.is_string() && !value.is_null()) return type_of(path + "[" + key + "]", "a string");
   }
   for (const auto& [key, value] : map.items()) {
-    std::string lower = key;
-    if (!values)
-      std::ranges::transform(lower, lower.begin(),
-                             [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (keys && !is_label_key(lower)) return value_of(path, key, "must be a qualified name");
+    if (keys && !is_label_key(values ? key : in_small_letters(key)))
+      return value_of(path, key, "must be a qualified name");
     if (!keys && key.empty()) return value_of(path, key, "a key cannot be empty");
     if (values && value.is_string() && !is_label_value(value.get<std::string>()))
       return value_of(path, value, "must be a valid label");
@@ -462,8 +288,7 @@ Found check_texts(const std::string& path, const json& map, bool keys, bool valu
 }
 
 Found check_selector(const std::string& path, const json& value) {
-  const auto read =
-      decode_label_selector(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  const auto read = decode_label_selector(json_text(value));
   if (!read) return type_of(path, "a label selector");
   const auto valid = validate(**read);
   return valid ? Found() : Found(value_of(path, value, valid.error().message));
@@ -472,8 +297,7 @@ Found check_selector(const std::string& path, const json& value) {
 Found check_node_term(const std::string& path, const json& term) {
   const json affinity = {{"requiredDuringSchedulingIgnoredDuringExecution",
                           {{"nodeSelectorTerms", json::array({term})}}}};
-  const auto read =
-      decode_node_affinity(affinity.dump(-1, ' ', false, json::error_handler_t::replace));
+  const auto read = decode_node_affinity(json_text(affinity));
   if (!read) return type_of(path, "a node selector term");
   for (const auto& each : sdk::List<plimsoll_node_selector_term>((*read)->required)) {
     if (has_error(each)) return value_of(path, term, "a requirement is not valid");
@@ -510,26 +334,6 @@ Found check_toleration(const std::string& path, const json& toleration) {
       text_at(toleration, "effect") != "NoExecute") {
     return value_of(path + ".effect", text_at(toleration, "effect"),
                     "effect must be 'NoExecute' when `tolerationSeconds` is set");
-  }
-  return {};
-}
-
-// A scope is for what it says of pods; BestEffort has no amounts (validateResourceQuotaScopes).
-Found check_scopes(const std::string& path, const json& spec) {
-  if (!spec.is_object()) return type_of(path, "an object");
-  const auto scopes = spec.find("scopes");
-  const auto hard = spec.find("hard");
-  if (scopes == spec.end() || hard == spec.end() || !hard->is_object()) return {};
-  for (const json& scope : *scopes) {
-    const bool claims = scope == "VolumeAttributesClass";
-    for (const auto& [name, value] : hard->items()) {
-      if (name.find('/') != std::string::npos || is_huge(name.substr(name.find('.') + 1))) continue;
-      const bool amount = name.ends_with("cpu") || name.ends_with("memory");
-      const bool fits = claims ? name == "persistentvolumeclaims" || name == "requests.storage"
-                               : name == "pods" || (amount && scope != "BestEffort");
-      if (!fits)
-        return value_of(path + ".scopes", scope, "unsupported scope applied to resource " + name);
-    }
   }
   return {};
 }
@@ -581,13 +385,14 @@ Found check_type(const std::string& path, const std::string& type, const json& v
   if (type == "amount") return check_amount(path, value);
   if (type == "any-amount") return check_amount(path, value, true);
   if (type == "amounts") return check_amounts(path, value);
-  if (type == "container-amounts") return check_amounts(path, value, is_container_resource);
-  if (type == "quota-amounts") return check_amounts(path, value, is_quota_resource);
+  if (type == "container-amounts") return check_amounts(path, value, AmountsOf::kContainer);
+  if (type == "quota-amounts") return check_amounts(path, value, AmountsOf::kQuota);
   if (type == "limits") return check_limits(path, value);
   if (type == "quota") return check_scopes(path, value);
   if (type == "spread-constraint") return check_spread_constraint(path, value);
-  if (type == "container-resources") return check_resources(path, value, false, missing);
-  if (type == "pod-resources") return check_resources(path, value, true, missing);
+  if (type == "container-resources")
+    return check_resources(path, value, AmountsOf::kContainer, missing);
+  if (type == "pod-resources") return check_resources(path, value, AmountsOf::kPod, missing);
   if (type == "selector") return check_selector(path, value);
   if (type == "node-selector") return check_node_selector(path, value);
   if (type == "node-term") return check_node_term(path, value);
@@ -595,85 +400,57 @@ Found check_type(const std::string& path, const std::string& type, const json& v
   return check_int_or_share(path, value);
 }
 
-std::vector<std::string> split(const std::string& list, char mark) {
-  std::vector<std::string> parts;
-  std::istringstream in(list);
-  for (std::string part; std::getline(in, part, mark);) parts.push_back(part);
-  return parts;
-}
-
-// The members of a volume that say what it is.
-constexpr const char* kSources =
-    "hostPath,emptyDir,gcePersistentDisk,awsElasticBlockStore,gitRepo,secret,nfs,iscsi,glusterfs,"
-    "persistentVolumeClaim,rbd,flexVolume,cinder,cephfs,flocker,downwardAPI,fc,azureFile,configMap,"
-    "vsphereVolume,quobyte,azureDisk,photonPersistentDisk,projected,portworxVolume,scaleIO,"
-    "storageos,csi,ephemeral,image,local";
-
-// "one=" and "most-one=": which members an object has.
-Found check_members(const std::string& path, const std::string& names, const json& object,
+// "one" and "most-one": which members an object has.
+Found check_members(const std::string& path, const Condition& condition, const json& object,
                     bool none) {
-  const auto listed = split(names == "*" ? kSources : names, ',');
-  const auto has = std::ranges::count_if(listed, [&](const std::string& name) {
+  const auto has = std::ranges::count_if(condition.names, [&](const std::string& name) {
     const auto found = object.find(name);
     return found != object.end() && !found->is_null();
   });
-  if (has == 0 && !none) return Wrong{422, path, "Required value: must have one of " + names};
-  if (has > 1) return Wrong{422, path, "Forbidden: may not have more than one of " + names};
+  if (has == 0 && !none)
+    return Wrong{422, path, "Required value: must have one of " + condition.text};
+  if (has > 1)
+    return Wrong{422, path, "Forbidden: may not have more than one of " + condition.text};
   return {};
 }
 
 // `given`: "" is not as missing.
-Found check_value(const std::string& path, const std::string& check, const json& value,
+Found check_value(const std::string& path, const Condition& condition, const json& value,
                   bool given) {
+  const auto& [what, wanted, names] = condition;
   const std::string text = value.is_string() ? value.get<std::string>() : std::string();
-  const auto number = [&](std::size_t from) { return std::stoll(check.substr(from)); };
-  if (check.starts_with("in=")) {
-    const std::string all = "," + check.substr(3) + ",";
-    if ((text.empty() && !given) || all.find("," + text + ",") != std::string::npos) return {};
-    return Wrong{
-        422, path,
-        "Unsupported value: " + json(text).dump(-1, ' ', false, json::error_handler_t::replace) +
-            ": supported values: " + check.substr(3)};
+  const auto unless = [&](bool fine, const std::string& why) {
+    return fine ? Found() : Found(value_of(path, value, why));
+  };
+  if (what == "in") {
+    if ((text.empty() && !given) || std::ranges::count(names, text) > 0) return {};
+    return Wrong{422, path,
+                 "Unsupported value: " + json_text(text) + ": supported values: " + wanted};
   }
-  if (check.starts_with("min="))
-    return value < number(4) ? Found(value_of(path, value, "must be at least " + check.substr(4)))
-                             : Found();
-  if (check.starts_with("max="))
-    return value > number(4) ? Found(value_of(path, value, "must be at most " + check.substr(4)))
-                             : Found();
-  if (check == "positive") {
-    const auto amount = read_quantity(value);
-    return amount && amount->sign() > 0 ? Found()
-                                        : Found(value_of(path, value, "must be greater than zero"));
-  }
-  if (check.starts_with("apart=")) {
-    const auto names = split(check.substr(6), '+');
+  if (what == "min") return unless(value >= std::stoll(wanted), "must be at least " + wanted);
+  if (what == "max") return unless(value <= std::stoll(wanted), "must be at most " + wanted);
+  if (what == "positive") return unless(is_positive(value), "must be greater than zero");
+  if (what == "apart") {
     const auto in_list = [&](const std::string& name) {
       return std::ranges::count(value, json(name)) > 0;
     };
-    const bool both = in_list(names[0]) && std::any_of(names.begin() + 1, names.end(), in_list);
-    return both ? Found(Wrong{422, path, "Forbidden: may not have " + names[0] + " with others"})
-                : Found();
+    if (!in_list(names[0]) || std::none_of(names.begin() + 1, names.end(), in_list)) return {};
+    return Wrong{422, path, "Forbidden: may not have " + names[0] + " with others"};
   }
   if (text.empty() && !given) return {};
-  std::string lower = text;
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const bool dash = text.size() > 1 && text.ends_with('-');
   const bool fine =
-      check == "label"           ? is_label_name(text)
-      : check == "name"          ? is_subdomain_name(text)
-      : check == "caseless-name" ? text.size() <= 63 && is_subdomain_name(lower)
-      : check == "prefix"        ? is_subdomain_name(dash ? text.substr(0, text.size() - 1) : text)
-      : check == "key"           ? is_label_key(text)
-      : check == "value"         ? is_label_value(text)
-      : check == "finalizer"
+      what == "label"           ? is_label_name(text)
+      : what == "name"          ? is_subdomain_name(text)
+      : what == "caseless-name" ? text.size() <= 63 && is_subdomain_name(in_small_letters(text))
+      : what == "prefix"        ? is_subdomain_name(dash ? text.substr(0, text.size() - 1) : text)
+      : what == "key"           ? is_label_key(text)
+      : what == "value"         ? is_label_value(text)
+      : what == "finalizer"
           ? is_label_key(text) && (text.find('/') != std::string::npos || text == "orphan" ||
                                    text == "foregroundDeletion" || text == "kubernetes")
           : true;
-  return fine ? Found()
-              : Found(value_of(path, value,
-                               check == "name" ? kSubdomainRule : "is not a valid " + check));
+  return unless(fine, what == "name" ? kSubdomainRule : "is not a valid " + what);
 }
 
 class Check {
@@ -716,8 +493,8 @@ class Check {
   Found leaf(const json& of, const std::string& path, bool item = false) const {
     static const json kEmpty = "";
     const json& value = item && of.is_null() && rule_.type == "text" ? kEmpty : of;
-    const auto has = [&](const char* check) {
-      return std::ranges::find(rule_.checks, check) != rule_.checks.end();
+    const auto has = [&](std::string_view what) {
+      return std::ranges::count(rule_.conditions, what, &Condition::what) > 0;
     };
     const bool required = missing_ == Missing::kRefused && has("required");
     const bool empty = value.is_null() || (value.is_structured() && value.empty()) ||
@@ -729,28 +506,25 @@ class Check {
     }
     if (required && empty) return Wrong{422, path, "Required value"};
     if (value.is_null()) return {};
-    for (const std::string& check : rule_.checks) {
-      const bool most = check.starts_with("most-one=");
-      if (most || check.starts_with("one=")) {
+    for (const Condition& each : rule_.conditions) {
+      const bool most = each.what == "most-one";
+      if (most || each.what == "one") {
         const bool none = most || missing_ == Missing::kTaken;
-        if (auto wrong = check_members(path, check.substr(check.find('=') + 1), value, none))
-          return wrong;
-        continue;
+        if (auto wrong = check_members(path, each, value, none)) return wrong;
+      } else if (each.what != "required" && each.what != "given" && each.what != "unique") {
+        if (auto wrong = check_value(path, each, value, item || has("given"))) return wrong;
       }
-      if (check == "required" || check == "given" || check.starts_with("unique=")) continue;
-      if (auto wrong = check_value(path, check, value, item || has("given"))) return wrong;
     }
     return {};
   }
 
   // Whether another item had the same values of the fields that tell items apart.
   bool repeats(const json& item, std::set<std::string>& seen) const {
-    for (const std::string& check : rule_.checks) {
-      if (!check.starts_with("unique=")) continue;
+    for (const Condition& each : rule_.conditions) {
+      if (each.what != "unique") continue;
       std::string key;
-      for (const std::string& field : split(check.substr(7), '+')) {
-        const json part = item.is_object() ? item.value(field, json()) : item;
-        key += part.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+      for (const std::string& field : each.names) {
+        key += json_text(item.is_object() ? item.value(field, json()) : item) + '\n';
       }
       return !seen.insert(key).second;
     }

@@ -68,13 +68,16 @@ void settle_texts(json& object) {  // NOLINT(misc-no-recursion): as deep as the 
   }
 }
 
+std::string json_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 void settle_amounts(json& owner, const char* map) {
   const auto found = owner.find(map);
   if (found == owner.end() || !found->is_object()) return;
   for (auto& each : *found) {
     if (each.is_null()) each = "0";
-    const auto amount =
-        Quantity::parse_json(each.dump(-1, ' ', false, json::error_handler_t::replace));
+    const auto amount = Quantity::parse_json(json_text(each));
     if (!amount || amount->value() > std::numeric_limits<std::int64_t>::max() / 1000) continue;
     const Quantity rounded = Quantity::milli(amount->milli_value());
     if (rounded.cmp(*amount) != 0) each = rounded.text();

@@ -20,6 +20,9 @@ ApiResult<void> check_shape(const nlohmann::json& object);
 void for_each_in(nlohmann::json& owner, const char* key,
                  const std::function<void(nlohmann::json& item)>& change);
 
+// Compact JSON text; bytes that are not UTF-8 are replaced.
+[[nodiscard]] std::string json_text(const nlohmann::json& value);
+
 // Sets a field that is missing, null or "".
 void set_default(nlohmann::json& object, const char* key, nlohmann::json value);
 

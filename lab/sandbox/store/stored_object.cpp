@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lab/sandbox/store/object_shape.hpp"
+
 namespace plimsoll::sandbox {
 namespace {
 
@@ -57,7 +59,7 @@ std::shared_ptr<StoredObject> render(const ResourceName& resource, json& object)
   for (const std::string& field : selectable_fields(resource)) {
     stored->fields.emplace_back(field, field_value(object, field));
   }
-  stored->text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  stored->text = json_text(object);
   stored->version_offset = stored->text.find(kVersionMark);
   return stored;
 }
