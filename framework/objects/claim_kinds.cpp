@@ -120,7 +120,7 @@ bool request_policy(Decoder& decoder, std::string_view key, WireValue& value,
   });
 }
 
-bool capacity(Decoder& decoder, WireValue& value, plimsoll_device_capacity& out) {
+bool device_capacity(Decoder& decoder, WireValue& value, plimsoll_device_capacity& out) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "value") return decoder.quantity(field, &out.value);
     if (key != "requestPolicy" || field.is_null()) return true;
@@ -198,7 +198,7 @@ bool device(Decoder& decoder, std::string_view key, WireValue& value, plimsoll_d
   if (key == "attributes")
     return named_parts<plimsoll_device_attribute>(decoder, value, &out.attributes, attribute);
   if (key == "capacity")
-    return named_parts<plimsoll_device_capacity>(decoder, value, &out.capacity, capacity);
+    return named_parts<plimsoll_device_capacity>(decoder, value, &out.capacity, device_capacity);
   if (key == "taints") return parts<plimsoll_device_taint>(decoder, value, &out.taints, taint);
   if (key == "consumesCounters")
     return parts<plimsoll_counter_set>(decoder, value, &out.consumes, counter_set);
