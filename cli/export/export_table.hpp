@@ -110,8 +110,9 @@ DeviceHint selector:LabelSelector vfSelector:LabelSelector allocateStrategy requ
 JointAllocation deviceTypes requiredScope
 PartitionSpec allocatePolicy ringBusBandwidth
 NumaSpec numaTopologyPolicy singleNUMANodeExclusive
-PodSpec nodeName:name schedulerName priorityClassName:name priority preemptionPolicy runtimeClassName:name restartPolicy terminationGracePeriodSeconds hostNetwork hostUsers overhead:Amounts resources:Resources nodeSelector:Labels affinity:Affinity tolerations:Toleration topologySpreadConstraints:SpreadConstraint schedulingGates:Named resourceClaims:Named schedulingGroup:SchedulingGroup volumes:Volume containers:Container initContainers:Container
+PodSpec nodeName:name schedulerName priorityClassName:name priority preemptionPolicy runtimeClassName:name restartPolicy terminationGracePeriodSeconds hostNetwork hostUsers overhead:Amounts resources:Resources nodeSelector:Labels affinity:Affinity tolerations:Toleration topologySpreadConstraints:SpreadConstraint schedulingGates:Named resourceClaims:PodClaim schedulingGroup:SchedulingGroup volumes:Volume containers:Container initContainers:Container
 Named name:name
+PodClaim name:name resourceClaimName:name resourceClaimTemplateName:name
 SchedulingGroup podGroupName:name
 Container name:name image:image ports:Port resources:Resources restartPolicy restartPolicyRules:RestartRule volumeMounts:Mount
 Port containerPort hostPort hostIP:address protocol
@@ -141,9 +142,10 @@ GceDisk pdName:handle readOnly
 ById volumeID:handle readOnly
 AzureDisk diskURI:handle kind readOnly
 VsphereVolume volumePath:handle readOnly
-PodStatus phase qosClass nominatedNodeName:name reason startTime conditions:PodCondition containerStatuses:ContainerStatus initContainerStatuses:ContainerStatus resources:Resources allocatedResources:Amounts
+PodStatus phase qosClass nominatedNodeName:name reason startTime resourceClaimStatuses:PodClaim extendedResourceClaimStatus:ExtendedClaim conditions:PodCondition containerStatuses:ContainerStatus initContainerStatuses:ContainerStatus resources:Resources allocatedResources:Amounts
 PodCondition type:PodScheduled|DisruptionTarget|PodResizePending|Ready status reason
 ContainerStatus name:name resources:Resources allocatedResources:Amounts
+ExtendedClaim resourceClaimName:name
 )";
 
 }  // namespace plimsoll::cli
