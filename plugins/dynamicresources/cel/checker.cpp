@@ -241,6 +241,9 @@ class Checker {
     node.overloads = overloads;
     const Type* result = resolve(*overloads, node.member, types);
     if (result == nullptr) return no_overload(node, types);
+    if (node.op == Op::kIndex && node.kids[1]->op == Op::kLiteral &&
+        !node.kids[1]->literal.may_be_key())
+      return wrong(*node.kids[1], "invalid qualifier type");
     prepare_constants(node, &pattern_room_, &problem_);
     return result;
   }

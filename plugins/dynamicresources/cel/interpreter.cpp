@@ -97,9 +97,12 @@ class Interpreter {
 
   Value indexed(const Node& node) {
     const Value container = evaluate(*node.kids[0]);
-    if (container.is_error()) return container;
+    const bool none = container.kind == Kind::kOptional && container.optional == nullptr;
+    if (container.is_error() || none) return container;
     const Value key = evaluate(*node.kids[1]);
-    return key.is_error() ? key : at_key(container, key, node.optional);
+    if (key.is_error()) return key;
+    if (!key.may_be_key()) return Value::of_error("invalid qualifier type");
+    return at_key(container, key, node.optional);
   }
 
   // What is in an empty list is known without looking, and so it is no error.
@@ -107,14 +110,22 @@ class Interpreter {
     return node.text == "@in" && node.kids[1]->op == Op::kList && node.kids[1]->kids.empty();
   }
 
-  // The reference looks literals up in a hash table, where a version cannot be a key.
-  static bool is_version_in_literals(const Node& node, const Value& wanted) {
-    if (node.text != "@in" || wanted.kind != Kind::kSemver) return false;
-    const Node& list = *node.kids[1];
-    return list.op == Op::kList && std::all_of(list.kids.begin(), list.kids.end(), [](Node* kid) {
-             return kid->op == Op::kLiteral && kid->literal.kind >= Kind::kBool &&
-                    kid->literal.kind <= Kind::kString;
+  // In the hash tables of the reference a version cannot be a key. Lists of literals are such.
+  static Value unhashable() {
+    return Value::of_error("internal error: hash of unhashable type kubernetes.Semver");
+  }
+  static bool is_hashed(const Value& container) {
+    return container.kind == Kind::kMap && container.map->form == Map::Form::kEntries &&
+           !container.map->entries.empty();
+  }
+  static bool is_list_of_literals(const Node& node) {
+    return node.op == Op::kList && std::all_of(node.kids.begin(), node.kids.end(), [](Node* kid) {
+             return kid->op == Op::kLiteral && kid->literal.may_be_key();
            });
+  }
+  static bool looks_up_version(const Node& node, Arguments arguments) {
+    return node.text == "@in" && arguments[0].kind == Kind::kSemver &&
+           (is_hashed(arguments[1]) || is_list_of_literals(*node.kids[1]));
   }
 
   Value call(const Node& node) {
@@ -128,8 +139,7 @@ class Interpreter {
     }
     if (node.regex != nullptr)
       return compute_pattern(run_, node.text, *node.regex, {arguments, count});
-    if (is_version_in_literals(node, arguments[0]))
-      return Value::of_error("internal error: unhashable type kubernetes.Semver");
+    if (looks_up_version(node, {arguments, count})) return unhashable();
     return call_overload(run_, *node.overloads, node.member, {arguments, count});
   }
 
@@ -180,6 +190,7 @@ class Interpreter {
     for (size_t i = 0; i + 1 < node.kids.size(); i += 2) {
       const Value key = evaluate(*node.kids[i]);
       if (key.is_error()) return key;
+      if (key.kind == Kind::kSemver) return unhashable();
       Value value = evaluate(*node.kids[i + 1]);
       bool there = true;
       if (!value.is_error() && node.optional_kids[i / 2]) there = take_optional(value);

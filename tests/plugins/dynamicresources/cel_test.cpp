@@ -108,7 +108,16 @@ TEST(Selector, HasOddCornersOfTheReference) {
   EXPECT_EQ(answer(version + " in [1, 2].map(x, x)"), "false");
   EXPECT_EQ(answer("device.attributes[device.driver].?healthy.orValue(1) == true"), "true");
   EXPECT_EQ(answer("dyn(device.attributes[device.driver].?healthy)"), "true");
-  expect_all("true", {"quantity('1k').add(1) == quantity('1001')", "--'a' == 'a'", "!!1 == 1",
+  begins("dyn(" + version + ") in {1: 2}", "run: internal error");
+  EXPECT_EQ(answer("dyn(" + version + ") in {}"), "false");
+  begins("dyn({1: 2})[?" + version + "].hasValue()", "run: invalid qualifier type");
+  EXPECT_EQ(answer("device.attributes['x'].?y[?[1][5]].hasValue()"), "false");
+  begins("'a'.charAt(9223372036854775807) == ''", "run: index out of range");
+  begins("dyn({1: 2})[?dyn(null)].hasValue()", "compile: ");
+  EXPECT_EQ(answer(version + " != 5"), "true");
+  EXPECT_EQ(answer("[" + version + "].flatten().size() == 1"), "true");
+  expect_all("true", {"quantity('1k').add(1) == quantity('1001')",
+                      "quantity('1001') != quantity('1k').add(1)", "--'a' == 'a'", "!!1 == 1",
                       "dyn([semver('1.0.0')]) == [dyn(true)]"});
   expect_all("run: no such overload",
              {"quantity('1001') == quantity('1k').add(1)",

@@ -64,6 +64,8 @@ struct Value {
   Value() : integer(0) {}
   [[nodiscard]] bool is_error() const { return kind == Kind::kError; }
   [[nodiscard]] bool is_bool(bool value) const { return kind == Kind::kBool && boolean == value; }
+  // May it stand in container[...]?
+  [[nodiscard]] bool may_be_key() const { return kind >= Kind::kBool && kind <= Kind::kString; }
   [[nodiscard]] bool is_number() const { return kind >= Kind::kInt && kind <= Kind::kDouble; }
 
   static Value of_bool(bool value) { return make(Kind::kBool, &Value::boolean, value); }

@@ -111,9 +111,10 @@ class Table {
 bool fits_type(const Type& type, const Value& value) {
   if (type.kind == Kind::kDyn || type.kind == Kind::kParam) return true;
   if (type.kind != value.kind) return false;
-  // As in the reference the first element speaks for all.
+  // As in the reference the first element speaks for all, and flatten takes any list.
   if (type.kind == Kind::kList)
-    return value.list->items.empty() || fits_type(*type.first, value.list->items[0]);
+    return type.first->kind == Kind::kList || value.list->items.empty() ||
+           fits_type(*type.first, value.list->items[0]);
   return true;
 }
 

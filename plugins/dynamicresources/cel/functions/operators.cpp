@@ -117,9 +117,9 @@ Value equals(Run& run, Arguments a) {
   return equal_or_null(run, a[0], a[1]);
 }
 
+// What cannot be compared differs, though it is an error to ask whether it is equal.
 Value differs(Run& run, Arguments a) {
-  const Value same = equals(run, a);
-  return same.is_error() ? same : Value::of_bool(!same.boolean);
+  return Value::of_bool(!equals(run, a).is_bool(true));
 }
 
 // Is the order of the two one of these?

@@ -50,7 +50,7 @@ Value char_at(Run& run, Arguments a) {
   if (!run.charge_text(a[0].text.size())) return Run::out_of_steps();
   const int64_t at = a[1].integer;
   const auto count = static_cast<int64_t>(count_points(a[0].text));
-  return part_of(run, a[0].text, at, at == count ? at : at + 1);
+  return part_of(run, a[0].text, at, at >= count ? at : at + 1);
 }
 
 Value substring(Run& run, Arguments a) {
