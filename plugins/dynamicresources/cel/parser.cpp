@@ -141,10 +141,9 @@ class Parser {
     Node* left = calculation(0);
     while (const Infix* found = infix(kRelations, 0)) {
       const size_t at = token_.at;
-      level.more();
       advance();
-      const Level right_level(*this, Rule::kRelation);
       left = node(Op::kCall, at, std::string(found->function), {left, calculation(0)});
+      level.more();
     }
     return left;
   }
@@ -154,10 +153,10 @@ class Parser {
     Node* left = unary();
     while (const Infix* found = infix(kCalculations, least)) {
       const size_t at = token_.at;
-      level.more();
       advance();
       Node* right = calculation(found->strength + 1);
       left = node(Op::kCall, at, std::string(found->function), {left, right});
+      level.more();
     }
     return left;
   }

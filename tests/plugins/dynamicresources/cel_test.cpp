@@ -204,6 +204,9 @@ TEST(SelectorHostile, LimitsLengthAndDepth) {
   for (const char* chain : {" + 1", ".a", "[0]", " == 1", ".size()", " ? 1 : 1", " in [1]"})
     begins("1" + times(Selector::kLongest / (std::string(chain).size()) - 1, chain), "compile: ");
   EXPECT_EQ(answer(times(Selector::kLongest - 4, "!") + "true"), "true");
+  EXPECT_EQ(answer("1" + times(249, " + 1") + " > 0"), "true");
+  begins("1" + times(250, " + 1") + " > 0", "compile: 1:");
+  EXPECT_EQ(answer("1 > 0" + times(248, " == true")), "true");
   EXPECT_EQ(answer(times(1700, "true&&") + "true"), "true");
 }
 
