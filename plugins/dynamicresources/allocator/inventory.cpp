@@ -410,6 +410,8 @@ void Inventory::read_attributes(AttributeQuestion& attribute, KnownSlice& slice,
             list.erase(std::unique(list.begin(), list.end()), list.end());
             page.lists.push_back(std::move(list));
             return static_cast<uint32_t>(kFirstListValue + page.lists.size() - 1);
+          } else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) {
+            return kUnreadValue;
           } else {
             return number(held);
           }

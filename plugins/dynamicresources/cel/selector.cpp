@@ -47,9 +47,12 @@ tl::expected<Selector, CompileError> Selector::compile(std::string_view text) {
 
 tl::expected<bool, std::string> Selector::matches(std::string_view driver,
                                                   const Device& device) const {
-  for (const auto& [name, attribute] : device.attributes)
+  for (const auto& [name, attribute] : device.attributes) {
+    if (std::holds_alternative<std::monostate>(attribute))
+      return tl::unexpected("attribute " + name + ": unsupported attribute value");
     if (!is_sound(attribute))
       return tl::unexpected("attribute " + name + ": parse semantic version: not a version");
+  }
   Run run(driver, device);
   Value result = evaluate(*expression_, run);
   while (result.kind == Kind::kOptional && result.optional != nullptr) result = *result.optional;

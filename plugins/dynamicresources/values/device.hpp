@@ -27,10 +27,11 @@ struct Version {  // semantic versioning 2.0.0, as written
   auto operator<=>(const Version&) const = default;
 };
 
-// One of v1.DeviceAttribute's fields; lists are of one type (KEP-5491).
+// One of v1.DeviceAttribute's fields; lists are of one type (KEP-5491). Monostate: none that we
+// know.
 using AttributeValue =
     std::variant<int64_t, bool, std::string, Version, std::vector<int64_t>, std::vector<bool>,
-                 std::vector<std::string>, std::vector<Version>>;
+                 std::vector<std::string>, std::vector<Version>, std::monostate>;
 
 struct RequestPolicy {  // v1.CapacityRequestPolicy
   struct Range {

@@ -9,7 +9,7 @@ namespace {
 using Op = NodeRequirement::Op;
 
 // strconv.ParseInt of base 10.
-std::optional<int64_t> integer_of(std::string_view text) {
+std::optional<int64_t> label_number(std::string_view text) {
   if (text.starts_with('+')) {
     text.remove_prefix(1);
     if (text.starts_with('-')) return {};
@@ -31,7 +31,7 @@ bool is_readable(const NodeRequirement& label) {
       return label.values.empty();
     case Op::kGt:
     case Op::kLt:
-      return label.values.size() == 1 && integer_of(label.values[0]);
+      return label.values.size() == 1 && label_number(label.values[0]);
     case Op::kInvalid:
       break;
   }
@@ -58,8 +58,8 @@ bool matches(const NodeRequirement& label, const Node& node) {
       return !value;
     case Op::kGt:
     case Op::kLt: {
-      const std::optional<int64_t> number = value ? integer_of(*value) : std::nullopt;
-      const std::optional<int64_t> bound = integer_of(label.values[0]);
+      const std::optional<int64_t> number = value ? label_number(*value) : std::nullopt;
+      const std::optional<int64_t> bound = label_number(label.values[0]);
       if (!number) return false;
       return label.op == Op::kGt ? *number > *bound : *number < *bound;
     }

@@ -6,10 +6,10 @@
 #include <string>
 
 #include "plugins/dynamicresources/allocator/allocator.hpp"
+#include "plugins/dynamicresources/cel/selector.hpp"
 #include "tests/conformance/vector_file.hpp"
 #include "tests/plugins/dynamicresources/objects_of_json.hpp"
 #include "tests/plugins/dynamicresources/plain_search.hpp"
-#include "tests/plugins/dynamicresources/selector_stub.hpp"
 
 namespace plimsoll::dra::test {
 namespace {
@@ -31,6 +31,17 @@ const std::map<Fault, std::string> kClasses = {
     {Fault::kNodeSelector, "node_selector"},
     {Fault::kSelectorEmpty, "selector_empty"},
     {Fault::kUnsupportedMode, "unsupported_mode"}};
+
+Judgement judge(const std::string& expression, std::string_view driver, const Device& device) {
+  using Kind = Judgement::Kind;
+  static std::map<std::string, tl::expected<cel::Selector, cel::CompileError>> known;
+  auto at = known.find(expression);
+  if (at == known.end()) at = known.emplace(expression, cel::Selector::compile(expression)).first;
+  if (!at->second) return {Kind::kCompileError, at->second.error().text};
+  const auto matches = at->second->matches(driver, device);
+  if (!matches) return {Kind::kRuntimeError, matches.error()};
+  return {*matches ? Kind::kTrue : Kind::kFalse, {}};
+}
 
 DeviceResult use_of(const std::string& id, bool shared) {
   const size_t first = id.find('/');

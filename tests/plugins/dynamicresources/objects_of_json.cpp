@@ -78,7 +78,7 @@ AttributeValue attribute(const Json& value) {
     for (const Json& one : value["versions"]) made.push_back({one.get<std::string>()});
     return made;
   }
-  return std::vector<int64_t>();  // of no type that is known
+  return std::monostate();
 }
 
 std::map<std::string, Quantity> quantities(const Json& object) {

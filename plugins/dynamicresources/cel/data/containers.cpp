@@ -39,6 +39,9 @@ Value published(Run&, const std::string& value) {
 Value published(Run& run, const Version& value) {
   return semver_value(run, value);
 }
+Value published(Run&, std::monostate) {
+  return Value::of_error("unsupported attribute value");
+}
 
 template <typename T>
 Value published(Run& run, const std::vector<T>& values) {
