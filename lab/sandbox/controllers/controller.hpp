@@ -38,6 +38,13 @@ class Controller {
 // - A volume with reclaim policy Delete goes with its claim; any other one is Released.
 [[nodiscard]] std::unique_ptr<Controller> volume_controller(ObjectStore& store);
 
+// - A pod that names a ResourceClaimTemplate gets its claim, which goes with the pod, and is told
+// its
+//   name.
+// - Once the last pod has gone or ended for which a claim is reserved, its devices are free.
+// Kubernetes: pkg/controller/resourceclaim.
+[[nodiscard]] std::unique_ptr<Controller> claim_controller(ObjectStore& store);
+
 // Counts of a PodDisruptionBudget's status, as its pods come, go and become ready. Kubernetes:
 // pkg/controller/disruption. Where the files do not have the controller of its pods, that
 // controller has as many replicas as it had pods at most.
@@ -46,5 +53,9 @@ class Controller {
 // The taints of a node that follow its conditions and spec.unschedulable. Kubernetes:
 // pkg/controller/nodelifecycle. A condition that is not there says nothing. Nobody is evicted.
 [[nodiscard]] std::unique_ptr<Controller> taint_controller(ObjectStore& store);
+
+// Removes an object that has this owner.
+void remove_owned(ObjectStore& store, const ResourceName& kind, const ObjectKey& key,
+                  const std::string& owner_uid);
 
 }  // namespace plimsoll::sandbox

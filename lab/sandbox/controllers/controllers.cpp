@@ -3,11 +3,13 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "framework/base/json_path.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
 
 namespace plimsoll::sandbox {
@@ -17,10 +19,21 @@ constexpr std::size_t kBatch = 1000;  // events
 
 }  // namespace
 
+void remove_owned(ObjectStore& store, const ResourceName& kind, const ObjectKey& key,
+                  const std::string& owner_uid) {
+  const auto found = store.get(kind, key);
+  if (!found) return;
+  const nlohmann::json object = (*found)->parse();
+  for (const nlohmann::json& owner : value_at(object, {"metadata", "ownerReferences"})) {
+    if (text_in(owner, {"uid"}) == owner_uid) (void)store.remove(kind, key);
+  }
+}
+
 struct SimulatedControllers::Impl {
   explicit Impl(ObjectStore& cluster) : store(cluster) {
     controllers.push_back(taint_controller(store));
     controllers.push_back(volume_controller(store));
+    controllers.push_back(claim_controller(store));
     controllers.push_back(disruption_controller(store));
     std::set<ResourceName> kinds;
     for (const auto& controller : controllers) {

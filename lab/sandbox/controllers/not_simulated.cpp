@@ -22,17 +22,14 @@ struct Unsimulated {
   std::vector<std::string_view> kinds;
 };
 
-const std::array<Unsimulated, 7>& all_unsimulated() {
-  static const std::array<Unsimulated, 7> kAll{{
+const std::array<Unsimulated, 6>& all_unsimulated() {
+  static const std::array<Unsimulated, 6> kAll{{
       {"pods made anew", "apps", {"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"}},
       {"pods made anew", "", {"ReplicationController"}},
       {"pods made anew", "batch", {"CronJob", "Job"}},
       {"replicas that change", "autoscaling", {"HorizontalPodAutoscaler"}},
       {"requests that change", "autoscaling.k8s.io", {"VerticalPodAutoscaler"}},
       {"nodes that are added", "karpenter.sh", {"NodeClaim", "NodePool"}},
-      {"dynamic resource allocation",
-       "resource.k8s.io",
-       {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}},
   }};
   return kAll;
 }

@@ -448,7 +448,8 @@ class VolumeController : public Controller {
       if (!claim_template.is_object()) continue;
       const std::string name = event.object->key.name + "-" + text_in(volume, {"name"});
       if (event.type == EventType::kDeleted) {
-        delete_owned({event.object->key.ns, name}, event.object->uid);
+        remove_owned(store_, kPersistentVolumeClaims, {event.object->key.ns, name},
+                     event.object->uid);
         continue;
       }
       json claim = {{"metadata", value_at(claim_template, {"metadata"})},
@@ -464,14 +465,6 @@ class VolumeController : public Controller {
       // Where it is refused, the pod waits for it.
       if (!admit_object(store_, kPersistentVolumeClaims, claim)) continue;
       (void)store_.create(kPersistentVolumeClaims, std::move(claim));  // it may be there
-    }
-  }
-
-  void delete_owned(const ObjectKey& key, const std::string& pod_uid) {
-    const auto claim = get(kPersistentVolumeClaims, key);
-    if (!claim) return;
-    for (const json& owner : value_at(*claim, {"metadata", "ownerReferences"})) {
-      if (text_in(owner, {"uid"}) == pod_uid) (void)store_.remove(kPersistentVolumeClaims, key);
     }
   }
 

@@ -76,6 +76,11 @@ const std::vector<KindInfo>& default_kinds() {
       {kVolumeAttachments, "VolumeAttachment", {"v1"}, false, true},
       {kPriorityClasses, "PriorityClass", {"v1"}, false, false},
       {kRuntimeClasses, "RuntimeClass", {"v1"}, false, false},
+      {kResourceClaims, "ResourceClaim", {"v1"}, true, true},
+      {kResourceClaimTemplates, "ResourceClaimTemplate", {"v1"}, true, false},
+      {kResourceSlices, "ResourceSlice", {"v1"}, false, false},
+      {kDeviceClasses, "DeviceClass", {"v1"}, false, false},
+      {kDeviceTaintRules, "DeviceTaintRule", {"v1"}, false, true},
       {kNodeResourceTopologies, "NodeResourceTopology", {"v1alpha2", "v1alpha1"}, false, false},
       {kDevices, "Device", {"v1alpha1"}, false, false},
   };

@@ -58,6 +58,11 @@ inline const ResourceName kVolumeAttachments{"storage.k8s.io", "volumeattachment
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
 inline const ResourceName kPriorityClasses{"scheduling.k8s.io", "priorityclasses"};
 inline const ResourceName kRuntimeClasses{"node.k8s.io", "runtimeclasses"};
+inline const ResourceName kResourceClaims{"resource.k8s.io", "resourceclaims"};
+inline const ResourceName kResourceClaimTemplates{"resource.k8s.io", "resourceclaimtemplates"};
+inline const ResourceName kResourceSlices{"resource.k8s.io", "resourceslices"};
+inline const ResourceName kDeviceClasses{"resource.k8s.io", "deviceclasses"};
+inline const ResourceName kDeviceTaintRules{"resource.k8s.io", "devicetaintrules"};
 inline const ResourceName kDevices{"scheduling.koordinator.sh", "devices"};
 
 // The kinds that every store serves from the start.

@@ -14,7 +14,7 @@ struct MergeKey {
   std::string_view list;
   const char* key;
 };
-// The patchMergeKey tags of core/v1, by the name of the list.
+// The patchMergeKey tags of core/v1 and resource.k8s.io/v1, by the name of the list.
 constexpr MergeKey kMergeKeys[] = {
     {"conditions", "type"},
     {"containers", "name"},
@@ -33,6 +33,8 @@ constexpr MergeKey kMergeKeys[] = {
     {"podIPs", "ip"},
     {"hostIPs", "ip"},
     {"resourceClaims", "name"},
+    {"resourceClaimStatuses", "name"},
+    {"reservedFor", "uid"},
     {"schedulingGates", "name"},
     {"topologySpreadConstraints", "topologyKey"},
 };
