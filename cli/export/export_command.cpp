@@ -56,6 +56,11 @@ const std::vector<ExportedKind>& exported_kinds() {
       {"StatefulSet", {{"apps", "v1", "statefulsets"}}},
       {"PodGroup", {{"scheduling.sigs.k8s.io", "v1alpha1", "podgroups"}}},
       {"PodGroup", {{"scheduling.x-k8s.io", "v1alpha1", "podgroups"}}},
+      {"DeviceClass", {{"resource.k8s.io", "v1", "deviceclasses"}}},
+      {"DeviceTaintRule", {{"resource.k8s.io", "v1", "devicetaintrules"}}},
+      {"ResourceSlice", {{"resource.k8s.io", "v1", "resourceslices"}}},
+      {"ResourceClaimTemplate", {{"resource.k8s.io", "v1", "resourceclaimtemplates"}}},
+      {"ResourceClaim", {{"resource.k8s.io", "v1", "resourceclaims"}}},
       {"Pod", {{"", "v1", "pods"}}},
   };
   return kKinds;

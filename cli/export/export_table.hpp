@@ -97,6 +97,44 @@ StatefulSet metadata:Meta spec:PodSelector
 PodSelector selector:LabelSelector replicas
 PodGroup metadata:Meta spec:PodGroupSpec
 PodGroupSpec minMember scheduleTimeoutSeconds
+DeviceClass metadata:CsiDriverMeta spec:DeviceClassSpec
+DeviceClassSpec selectors:DeviceSelector extendedResourceName
+DeviceSelector cel:CelSelector
+CelSelector expression
+ResourceSlice metadata:Meta spec:SliceSpec
+SliceSpec driver pool:SlicePool nodeName:name nodeSelector:NodeSelector allNodes perDeviceNodeSelection devices:SliceDevice sharedCounters:CounterSet
+SlicePool name:name generation resourceSliceCount
+SliceDevice name attributes:DeviceAttributes capacity:DeviceCapacities taints:DeviceTaint consumesCounters:CounterSet nodeName:name nodeSelector:NodeSelector allNodes allowMultipleAllocations bindsToNode bindingConditions bindingFailureConditions
+DeviceAttributes *:DeviceAttribute
+DeviceAttribute int bool string version ints bools strings versions
+DeviceCapacities *:DeviceCapacity
+DeviceCapacity value requestPolicy:CapacityPolicy
+CapacityPolicy default validValues validRange:CapacityRange
+CapacityRange min max step
+DeviceTaint key value effect
+CounterSet name counterSet counters:DeviceCapacities
+DeviceTaintRule metadata:Meta spec:TaintRuleSpec
+TaintRuleSpec deviceSelector:TaintedDevices taint:DeviceTaint
+TaintedDevices driver pool:name device
+ResourceClaim metadata:ResourceClaimMeta spec:ResourceClaimSpec status:ResourceClaimStatus
+ResourceClaimMeta +Meta annotations:ResourceClaimAnnotations ownerReferences:Owner finalizers
+ResourceClaimAnnotations resource.kubernetes.io/extended-resource-claim
+ResourceClaimSpec devices:DeviceAsks
+DeviceAsks requests:DeviceAsk constraints:DeviceConstraint
+DeviceAsk name exactly:ExactAsk firstAvailable:ExactAsk
+ExactAsk name deviceClassName selectors:DeviceSelector allocationMode count adminAccess tolerations:DeviceToleration capacity:AskedCapacity
+AskedCapacity requests:Amounts
+DeviceToleration key operator value effect tolerationSeconds
+DeviceConstraint requests matchAttribute distinctAttribute
+ResourceClaimStatus allocation:ClaimAllocation reservedFor:ClaimUser devices:AllocatedDevice
+ClaimAllocation devices:AllocatedDevices nodeSelector:NodeSelector allocationTimestamp
+AllocatedDevices results:AllocatedResult
+AllocatedResult request driver pool:name device adminAccess shareID consumedCapacity:Amounts bindingConditions bindingFailureConditions tolerations:DeviceToleration
+ClaimUser apiGroup resource name:name uid
+AllocatedDevice driver pool:name device conditions:DeviceCondition
+DeviceCondition type status
+ResourceClaimTemplate metadata:Meta spec:ResourceClaimTemplateSpec
+ResourceClaimTemplateSpec spec:ResourceClaimSpec
 Pod metadata:PodMeta spec:PodSpec status:PodStatus
 PodMeta +LabelledMeta generation finalizers:key annotations:PodAnnotations ownerReferences:Owner
 PodAnnotations topology.plimsoll.io/zones:{ZonesOfPod} scheduling.koordinator.sh/device-allocated:{DeviceAllocation} scheduling.koordinator.sh/device-allocate-hint:{DeviceHints} scheduling.koordinator.sh/device-joint-allocate:{JointAllocation} scheduling.koordinator.sh/gpu-partition-spec:{PartitionSpec} scheduling.koordinator.sh/numa-topology-spec:{NumaSpec} gang.scheduling.koordinator.sh/name:name gang.scheduling.koordinator.sh/min-available gang.scheduling.koordinator.sh/waiting-time gang.scheduling.koordinator.sh/groups:groups kubernetes.io/config.mirror:there sandbox.plimsoll.io/arrive-seconds sandbox.plimsoll.io/run-seconds
