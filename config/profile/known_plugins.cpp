@@ -129,12 +129,6 @@ std::string about_missing_plugin(std::string_view name) {
   return " here: " + std::string(found->second.whose) + "; " + std::string(found->second.instead);
 }
 
-std::string_view why_without_effect(std::string_view name) {
-  if (name != "DynamicResources") return {};
-  return "has no effect: resource claims are not decided here; UnsupportedFeatures keeps pods with "
-         "claims pending";
-}
-
 ExtensionPoints reference_points(std::string_view name) {
   using enum ExtensionPoint;
   static const std::map<std::string_view, ExtensionPoints> kPoints = {

@@ -61,11 +61,6 @@ struct DefaultPlugin {
 // The text follows "does not exist"; empty for an unknown name.
 [[nodiscard]] std::string about_missing_plugin(std::string_view name);
 
-// Why naming the plugin has no effect where it is not in this build; empty: naming it is an error.
-// kube-scheduler writes its whole default profile into files (--write-config-to). What such a
-// plugin decides is left to others: its pods are kept pending.
-[[nodiscard]] std::string_view why_without_effect(std::string_view name);
-
 // Plugins that were removed from kube-scheduler before the configuration's version v1.
 [[nodiscard]] bool is_removed_plugin(std::string_view name);
 

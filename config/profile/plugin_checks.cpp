@@ -29,10 +29,6 @@ std::string PluginChecks::missing_message(const std::string& type, const PluginR
 void PluginChecks::keep_existing(std::vector<PluginRef>& enabled, const std::string& type) {
   std::erase_if(enabled, [&](const PluginRef& plugin) {
     if (registry_.find(plugin.name) != registry_.end()) return false;
-    if (const std::string_view why = why_without_effect(plugin.name); !why.empty()) {
-      warnings_.push_back({plugin.path, plugin.at, std::string(why)});
-      return true;
-    }
     std::string message = missing_message(type, plugin);
     // The decoder has already reported a removed plugin.
     if (!is_removed_plugin(plugin.name)) {

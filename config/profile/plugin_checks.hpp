@@ -21,9 +21,9 @@ class PluginChecks {
       : registry_(registry), errors_(errors), warnings_(warnings) {}
 
   // Each removes invalid plugins from the list, with an error. First those that do not exist;
-  // `type` is the set's name in kube-scheduler's messages. DynamicResources is only a warning. Then
-  // those that do not implement the point or were named before; no point: the list is multiPoint. A
-  // point that the plugin has in its own project but not here is only a warning.
+  // `type` is the set's name in kube-scheduler's messages. Then those that do not implement the
+  // point or were named before; no point: the list is multiPoint. A point that the plugin has in
+  // its own project but not here is only a warning.
   void keep_existing(std::vector<PluginRef>& enabled, const std::string& type);
   void keep_valid(std::vector<PluginRef>& enabled, std::optional<ExtensionPoint> point);
 

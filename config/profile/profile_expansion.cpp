@@ -12,6 +12,10 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
+// Who keeps back the pods with claims of a profile without the other one.
+constexpr std::string_view kKeepsBack = "UnsupportedFeatures";
+constexpr std::string_view kAllocates = "DynamicResources";
+
 Names names_of(const std::vector<PluginRef>& plugins) {
   Names out;
   for (const PluginRef& plugin : plugins) out.insert(plugin.name);
@@ -130,7 +134,7 @@ class Expander {
     if (given != profile_.plugin_args.end()) return *given;
     PluginArgs args;
     args.name = args.written = name;
-    args.json = "{}";
+    args.json = name == kKeepsBack && allocates_claims() ? R"({"resourceClaims":true})" : "{}";
     const auto look = [&](const std::vector<PluginRef>& plugins) {
       for (const PluginRef& plugin : plugins) {
         if (plugin.name == name) args.named_at = plugin.at;
@@ -139,6 +143,17 @@ class Expander {
     for (const PluginSet& set : specific_.values) look(set.enabled);
     look(multi_point_.enabled);
     return args;
+  }
+
+  // Whether pods with resource claims get what they ask for, from the first point to the last.
+  [[nodiscard]] bool allocates_claims() const {
+    using enum ExtensionPoint;
+    const auto runs_at = [this](ExtensionPoint point) {
+      const std::vector<PluginEntry> plugins = order(specific_[point], point);
+      return std::any_of(plugins.begin(), plugins.end(),
+                         [](const PluginEntry& plugin) { return plugin.name == kAllocates; });
+    };
+    return runs_at(kPreFilter) && runs_at(kFilter) && runs_at(kReserve) && runs_at(kPreBind);
   }
 
   void check_required() {

@@ -9,13 +9,27 @@ namespace plimsoll {
 std::span<const StaticModule> builtin_modules() {
   using namespace builtin;
   static const std::vector<StaticModule> kModules = {
-      default_binder(),      default_preemption(),   image_locality(),
-      inter_pod_affinity(),  node_affinity(),        node_declared_features(),
-      node_name(),           node_ports(),           node_resources_balanced_allocation(),
-      node_resources_fit(),  node_unschedulable(),   node_volume_limits(),
-      pod_topology_spread(), priority_sort(),        scheduling_gates(),
-      taint_toleration(),    unsupported_features(), volume_binding(),
-      volume_restrictions(), volume_zone(),
+      default_binder(),
+      default_preemption(),
+      dynamic_resources(),
+      image_locality(),
+      inter_pod_affinity(),
+      node_affinity(),
+      node_declared_features(),
+      node_name(),
+      node_ports(),
+      node_resources_balanced_allocation(),
+      node_resources_fit(),
+      node_unschedulable(),
+      node_volume_limits(),
+      pod_topology_spread(),
+      priority_sort(),
+      scheduling_gates(),
+      taint_toleration(),
+      unsupported_features(),
+      volume_binding(),
+      volume_restrictions(),
+      volume_zone(),
   };
   return kModules;
 }

@@ -1,4 +1,6 @@
 // NodeResourcesFit: a node must have what the pod requests; scores by how full it would be.
+#include <plimsoll/claimed_resources.h>
+
 #include <cmath>
 
 #include "framework/api/readable_amount.hpp"
@@ -34,6 +36,7 @@ struct Need {
   uint32_t index;
   int64_t amount;
   std::string_view name;
+  bool claimed = false;  // a node that has none may give devices for it
 };
 
 // What a pod wants: of what nodes may have, and of what none has, which is lacking everywhere,
@@ -41,6 +44,7 @@ struct Need {
 struct Needs {
   std::vector<Need> some;
   std::vector<Need> of_no_node;
+  bool any_claimed = false;  // of `some`
 };
 
 // In a list as pods and nodes have it, sorted by position.
@@ -63,6 +67,11 @@ class NodeResourcesFit {
       : host_(host),
         args_(read_fit_args(host, args_json)),
         resources_(resolve(host, args_.resources)) {}
+
+  void start() {
+    claimed_ = host_.find_service<plimsoll_claimed_resources>(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
+                                                              PLIMSOLL_CLAIMED_RESOURCES_VERSION);
+  }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
@@ -92,7 +101,7 @@ class NodeResourcesFit {
       if (at == reasons.end()) at = reasons.insert(at, {lacking, reason_of(needs, lacking)});
       verdicts.set(i, never ? Status::unresolvable(at->second) : Status::unschedulable(at->second));
     };
-    if (!have_arrays(nodes, needs.some) || !needs.of_no_node.empty()) {
+    if (!have_arrays(nodes, needs.some) || !needs.of_no_node.empty() || needs.any_claimed) {
       for (size_t i = 0; i < nodes.size(); ++i) look_at(i, RowAmounts(nodes[i]));
       return Status::success();
     }
@@ -128,6 +137,7 @@ class NodeResourcesFit {
       const int64_t allocatable = nowhere ? 0 : amounts.allocatable(request.index);
       const int64_t free = nowhere ? 0 : allocatable - amounts.requested(request.index);
       if (request.value <= free || ignored(name)) continue;
+      if (allocatable == 0 && claimed(pod, name)) continue;
       add(std::string(name) + ": need " + readable_amount(name, request.value) +
           (nowhere ? ", no node has it"
                    : ", " + readable_amount(name, std::max<int64_t>(free, 0)) + " free of " +
@@ -178,15 +188,25 @@ class NodeResourcesFit {
            listed(args_.ignored_groups, name.substr(0, name.find('/')));
   }
 
+  // Since 1.4 plugins may stand for extended resources that a node itself lacks.
+  bool claimed(Pod pod, std::string_view name) const {
+    return claimed_ != nullptr && claimed_->decides(claimed_->self, &*pod, str(name)) != 0;
+  }
+
   void find_needs(Pod pod, Needs& needs) const {
     needs.some.clear();
     needs.of_no_node.clear();
+    needs.any_claimed = false;
     for (const plimsoll_resource& request : pod.requests()) {
       if (request.value <= 0 || request.index == PLIMSOLL_RESOURCE_PODS) continue;
       if (ignored(view(request.name))) continue;
       const bool nowhere = request.index == PLIMSOLL_RESOURCE_OF_NO_NODE;
+      const bool scalar = request.index > PLIMSOLL_RESOURCE_PODS;
+      const bool devices = scalar && claimed(pod, view(request.name));
+      if (nowhere && devices) continue;
+      needs.any_claimed = needs.any_claimed || devices;
       (nowhere ? needs.of_no_node : needs.some)
-          .push_back({request.index, request.value, view(request.name)});
+          .push_back({request.index, request.value, view(request.name), devices});
     }
   }
 
@@ -214,7 +234,9 @@ class NodeResourcesFit {
     uint64_t bit = kTooManyPods << 1;
     for (const Need& need : needs.some) {
       const int64_t allocatable = node.allocatable(need.index);
-      if (need.amount > allocatable - node.requested(need.index)) {
+      if (need.claimed && allocatable == 0) {
+        // whoever stands for it decides
+      } else if (need.amount > allocatable - node.requested(need.index)) {
         lacking |= bit;
         *never = *never || need.amount > allocatable;
       }
@@ -279,7 +301,8 @@ class NodeResourcesFit {
     find_needs(pod, needs);
     return needs.of_no_node.empty() &&
            std::all_of(needs.some.begin(), needs.some.end(), [&](const Need& need) {
-             return need.amount <= amount_of(allocatable, need.index);
+             const int64_t amount = amount_of(allocatable, need.index);
+             return need.amount <= amount || (need.claimed && amount == 0);
            });
   }
 
@@ -320,6 +343,7 @@ class NodeResourcesFit {
   }
 
   Host host_;
+  const plimsoll_claimed_resources* claimed_ = nullptr;
   FitArgs args_;
   std::vector<ScoredResource> resources_;
   std::array<plimsoll_event_interest, 2> events_{

@@ -2,6 +2,7 @@
 // yet, instead of placing it as if it had not asked. It also keeps pods away from nodes with a pod
 // that cannot be read: what that takes is not known.
 #include <map>
+#include <plimsoll/args.hpp>
 #include <string>
 #include <unordered_map>
 
@@ -14,7 +15,7 @@ namespace {
 using namespace sdk;
 
 constexpr std::string_view kNoResourceClaims =
-    "pod uses resource claims, which this scheduler does not support yet";
+    "pod uses resource claims, which its profile does not allocate: enable DynamicResources";
 
 // A PodGroup of scheduling.k8s.io (KEP-4671): its members are to be placed together.
 constexpr std::string_view kNoSchedulingGroups =
@@ -28,14 +29,6 @@ bool is_unreadable(const plimsoll_pod& pod) {
   return PLIMSOLL_HAS(&pod, unreadable) && pod.unreadable.len != 0;
 }
 
-// The first thing about the pod that cannot be honoured; empty if there is none.
-std::string_view unsupported(Pod pod) {
-  if (is_unreadable(*pod)) return kUnreadable;
-  if (PLIMSOLL_HAS(&*pod, uses) && (pod->uses & PLIMSOLL_USES_SCHEDULING_GROUP) != 0)
-    return kNoSchedulingGroups;
-  return pod->resource_claims.count != 0 ? kNoResourceClaims : std::string_view();
-}
-
 using UnreadablePods = std::map<std::string, std::string>;  // by node: one of them
 
 class UnsupportedFeatures {
@@ -43,7 +36,10 @@ class UnsupportedFeatures {
   static constexpr const char* kName = "UnsupportedFeatures";
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_CLUSTER;
 
-  explicit UnsupportedFeatures(const Host& host) : host_(host) {}
+  UnsupportedFeatures(const Host& host, std::string_view args_json) : host_(host) {
+    read_args(host, args_json, {"UnsupportedFeaturesArgs"},
+              [this](Args& args) { args.read("resourceClaims", claims_allocated_); });
+  }
 
   const auto& events() const { return events_; }
   // Only a pod that it keeps away from others can be helped by what happens elsewhere.
@@ -90,7 +86,17 @@ class UnsupportedFeatures {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
+  // The first thing about the pod that cannot be honoured; empty if there is none.
+  std::string_view unsupported(Pod pod) const {
+    if (is_unreadable(*pod)) return kUnreadable;
+    if (PLIMSOLL_HAS(&*pod, uses) && (pod->uses & PLIMSOLL_USES_SCHEDULING_GROUP) != 0)
+      return kNoSchedulingGroups;
+    const bool left = pod->resource_claims.count != 0 && !claims_allocated_;
+    return left ? kNoResourceClaims : std::string_view();
+  }
+
   Host host_;
+  bool claims_allocated_ = false;
   struct Unreadable {
     std::string node;
     std::string pod;

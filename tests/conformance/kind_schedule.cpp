@@ -181,10 +181,19 @@ class Decisions {
       const auto part = std::find_if(table.parts.begin(), table.parts.end(),
                                      [&](const auto& each) { return each.plugin == index; });
       const bool exists = index != kNoPlugin;
-      if (exists) scored.insert(plugin);
+      // A plugin that prefers nothing is not asked here, and gives every node the same there.
+      const auto prefers = [&](const auto& name) {
+        return expected.at("scores").at(name).at(column + 1) !=
+               expected.at("scores").at(names[0]).at(column + 1);
+      };
+      const bool asked =
+          part != table.parts.end() || std::any_of(names.begin(), names.end(), prefers);
+      if (exists && asked) scored.insert(plugin);
       for (size_t row = 0; row < rows.size(); ++row) {
         const int64_t score = expected.at("scores").at(names[row]).at(column + 1);
         if (!exists) {
+          totals[row] += score;
+        } else if (!asked) {
           totals[row] += score;
         } else if (part != table.parts.end()) {
           expect(plugin + " of " + names[row], score, part->weighted[row]);

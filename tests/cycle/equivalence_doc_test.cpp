@@ -181,6 +181,7 @@ std::string plugin_table() {
                              "NodeVolumeLimits",
                              "VolumeBinding",
                              "VolumeZone",
+                             "DynamicResources",
                              "DefaultBinder",
                              "NodeResourceTopologyMatch",
                              "TopologyScore",

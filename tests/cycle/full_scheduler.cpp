@@ -127,6 +127,7 @@ ProfileSpec profile_of(FullScheduler::Role role, const FullScheduler::Setup& set
                                       "TopologyScore",
                                       "PodTopologySpread",
                                       "InterPodAffinity",
+                                      "DynamicResources",
                                       "NodeDevice"};
   if (setup.devices_first) std::rotate(plugins.end() - 5, plugins.end() - 1, plugins.end());
   profile.args["NodeDevice"] = setup.device_args;

@@ -677,8 +677,9 @@ TEST_F(PreemptionTest, UnsupportedFeaturesPreemptNobody) {
   api_.add(claims);
   EXPECT_TRUE(eventually([&] {
     return api_.message("claims") ==
-           "0/1 nodes are available: pod uses resource claims, which this scheduler does not "
-           "support yet. preemption: 0/1 nodes are available: 1 Preemption is not helpful for "
+           "0/1 nodes are available: pod uses resource claims, which its profile does not "
+           "allocate: enable DynamicResources. preemption: 0/1 nodes are available: 1 Preemption "
+           "is not helpful for "
            "scheduling.";
   })) << api_.message("claims");
   EXPECT_EQ(api_.node_of("old"), "n");

@@ -431,7 +431,7 @@ class RightsByProfileTest : public ChartTest, public testing::WithParamInterface
              "      - {name: VolumeBinding}\n      - {name: NodeVolumeLimits}\n"
              "      - {name: VolumeZone}\n      - {name: VolumeRestrictions}\n"
              "      - {name: PodTopologySpread}\n      - {name: InterPodAffinity}\n"
-             "      - {name: DefaultPreemption}\n";
+             "      - {name: DefaultPreemption}\n      - {name: DynamicResources}\n";
     }
     std::string text = read_file("examples/profiles/" + name + ".yaml").value_or("");
     const std::string line = "  kubeconfig: /etc/kubernetes/scheduler.conf\n";

@@ -15,6 +15,12 @@ using nlohmann::json;
 
 constexpr const char* kPriorityClasses = "/apis/scheduling.k8s.io/v1/priorityclasses";
 
+constexpr const char* kResourceApi = "/apis/resource.k8s.io/v1/";
+
+std::string resource_claims_path(const std::string& ns) {
+  return kResourceApi + ("namespaces/" + ns) + "/resourceclaims";
+}
+
 constexpr std::array kPodGroupApis{"scheduling.x-k8s.io", "scheduling.sigs.k8s.io"};
 
 json pod_group_kind(const std::string& group) {
@@ -105,7 +111,9 @@ void DeployTest::TearDown() {
   if (!IsSkipped()) {
     for (const std::string& path : installed_) (void)client().del(path);
     for (const std::string& collection :
-         {claims_path_of(ns()), std::string(kVolumesPath), std::string(kClassesPath)}) {
+         {claims_path_of(ns()), std::string(kVolumesPath), std::string(kClassesPath),
+          resource_claims_path(ns()), kResourceApi + std::string("resourceslices"),
+          kResourceApi + std::string("deviceclasses")}) {
       const auto all = client().list(collection);
       if (!all) continue;
       for (const json& each : *all) {  // no controller takes the protection off
@@ -227,8 +235,47 @@ void DeployTest::add_volumes() {
           {"wait", {.driver = "driver.example.com", .label = "kubernetes.io/hostname"}}});
 }
 
+void DeployTest::add_resource_claim() {
+  const std::string driver = "cards.example.com";
+  create(kResourceApi + std::string("deviceclasses"),
+         {{"metadata", {{"name", "cards"}}},
+          {"spec",
+           {{"extendedResourceName", "example.com/card"},
+            {"selectors", {{{"cel", {{"expression", "device.driver == '" + driver + "'"}}}}}}}}});
+  create(kResourceApi + std::string("resourceslices"),
+         {{"metadata", {{"name", "cards"}}},
+          {"spec",
+           {{"driver", driver},
+            {"nodeName", "cards"},
+            {"pool", {{"name", "cards"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+            {"devices", {{{"name", "card-0"}}, {{"name", "card-1"}}}}}}});
+  create(resource_claims_path(ns()),
+         {{"metadata", {{"name", "card"}}},
+          {"spec",
+           {{"devices",
+             {{"requests", {{{"name", "one"}, {"exactly", {{"deviceClassName", "cards"}}}}}}}}}}});
+  // The claim of an attempt before: it is removed, and another is made.
+  json extended = pod("extended", "cards", {{"cpu", "1"}, {"example.com/card", "1"}});
+  extended["spec"]["schedulingGates"] = {{{"name", "example.com/wait"}}};
+  const json created = create(pods_path(), extended);
+  create(resource_claims_path(ns()),
+         {{"metadata",
+           {{"name", "stale"},
+            {"annotations", {{"resource.kubernetes.io/extended-resource-claim", "true"}}},
+            {"ownerReferences",
+             {{{"apiVersion", "v1"},
+               {"kind", "Pod"},
+               {"name", "extended"},
+               {"uid", text_at(created, "/metadata/uid")},
+               {"controller", true}}}}}},
+          {"spec",
+           {{"devices",
+             {{"requests", {{{"name", "one"}, {"exactly", {{"deviceClassName", "cards"}}}}}}}}}}});
+  change(pods_path("extended"), {{"spec", {{"schedulingGates", nullptr}}}});
+}
+
 void DeployTest::give_work() {
-  for (const char* name : {"n", "full"}) {
+  for (const char* name : {"n", "full", "cards"}) {
     json node = node_object(
         name, {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "20"}, {"koordinator.sh/gpu", "100"}});
     node["metadata"]["labels"]["kubernetes.io/hostname"] = name;
@@ -246,6 +293,10 @@ void DeployTest::give_work() {
   json storing = pod("storing", "n", small);
   for (const char* claim : {"static", "made"}) add_claim_to(storing, claim);
   create(pods_path(), storing);
+  add_resource_claim();
+  json claiming = pod("claiming", "cards", small);
+  claiming["spec"]["resourceClaims"] = {{{"name", "card"}, {"resourceClaimName", "card"}}};
+  create(pods_path(), claiming);
   for (const auto& [name, label] : {std::pair("member", "scheduling.x-k8s.io/pod-group"),
                                     std::pair("older", "pod-group.scheduling.sigs.k8s.io")}) {
     json member = pod(name, "n", small);
@@ -275,6 +326,8 @@ void DeployTest::expect_work_done() {
                         "/metadata/annotations")["scheduling.koordinator.sh/device-allocated"]
                    .empty());
   EXPECT_EQ(wait_bound("storing", 60s), "n");
+  EXPECT_EQ(wait_bound("claiming"), "cards") << wait_refused("claiming");
+  EXPECT_EQ(wait_bound("extended", 60s), "cards") << wait_refused("extended");
   for (const char* member : {"member", "older"}) EXPECT_NE(wait_refused(member), "") << member;
   EXPECT_NE(wait_refused("too-big"), "");
   EXPECT_TRUE(eventually(60s, [&] {  // its kubelet would let it end

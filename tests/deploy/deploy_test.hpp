@@ -63,8 +63,9 @@ class DeployTest : public E2eTest {
   // Asks the scheduler for its metrics, as its own account: that may not read them.
   [[nodiscard]] WebAnswer scrape();
 
-  // Objects that give the scheduler all kinds of work: bind, refuse, volumes, zones, devices, a pod
-  // group, and a pod of high priority on a full node. Nothing is waited for.
+  // Objects that give the scheduler all kinds of work: bind, refuse, volumes, zones, devices, a
+  // resource claim ("card" of the pod "claiming"), a pod group, and a pod of high priority on a
+  // full node. Nothing is waited for.
   void give_work();
   // A pod that ends makes room: the scheduler tries again what it refused for lack of it.
   void stir();
@@ -76,6 +77,7 @@ class DeployTest : public E2eTest {
 
  private:
   void add_volumes();
+  void add_resource_claim();
   [[nodiscard]] nlohmann::json pod(const std::string& name, const std::string& node,
                                    const Resources& requests);
 

@@ -89,8 +89,12 @@ TEST_P(WithoutARightTest, ItIsMissed) {
   // A pod is read when it has changed since it was decided on.
   auto proxy = ApiProxy::start(account());
   ASSERT_TRUE(proxy) << proxy.error().message;
-  const bool reads = taken.text() == "get pods";
-  if (reads) (*proxy)->hold(ApiProxy::What::kRequest, "POST", "/aligned/binding");
+  // So is a claim that has changed since its devices were chosen.
+  const bool reads_pod = taken.text() == "get pods";
+  const bool reads_claim = taken.text() == "get resourceclaims.resource.k8s.io";
+  const bool reads = reads_pod || reads_claim;
+  if (reads_pod) (*proxy)->hold(ApiProxy::What::kRequest, "POST", "/aligned/binding");
+  if (reads_claim) (*proxy)->hold(ApiProxy::What::kRequest, "PATCH", "/resourceclaims/card");
   ChildOptions command = deployed_command(reads ? (*proxy)->server() : "");
   if (taken.resource == "leases" && taken.name.starts_with("plimsoll-")) {
     std::ranges::replace(command.argv, "--leader-elect=true", "--leader-elect=false");
@@ -101,8 +105,21 @@ TEST_P(WithoutARightTest, ItIsMissed) {
   give_work();
   if (reads) {
     ASSERT_TRUE((*proxy)->wait_held(30s)) << tail(started->output(), 30);
-    change(pods_path("aligned"), {{"metadata", {{"labels", {{"changed", "meanwhile"}}}}}});
+    const std::string changed =
+        reads_pod ? pods_path("aligned")
+                  : "/apis/resource.k8s.io/v1/namespaces/" + ns() + "/resourceclaims/card";
+    change(changed, {{"metadata", {{"labels", {{"changed", "meanwhile"}}}}}});
     EXPECT_TRUE((*proxy)->pass_on(30s));
+  }
+  // The API server asks for it beside the right to the status, and says so in an answer of its own.
+  if (taken.resource == "resourceclaims/binding") {
+    EXPECT_TRUE(eventually(60s,
+                           [&] {
+                             return wait_refused("claiming").find("resourceclaims/binding") !=
+                                    std::string::npos;
+                           }))
+        << wait_refused("claiming") << tail(started->output(), 30);
+    return;
   }
   EXPECT_TRUE(eventually(60s, [&] {
     stir();

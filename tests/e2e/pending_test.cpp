@@ -243,9 +243,6 @@ TEST_F(PendingTest, WhatCannotBeHadIsSaidAndNotIgnored) {
   volume["spec"]["volumes"] = {
       {{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}};
   create(pods_path(), volume);
-  json claim = make("claim");
-  claim["spec"]["resourceClaims"] = {{{"name", "gpu"}, {"resourceClaimName", "gpu"}}};
-  create(pods_path(), claim);
   const json selector = {{"matchLabels", {{"app", "nobody"}}}};
   json beside = make("beside");
   beside["spec"]["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
@@ -261,11 +258,9 @@ TEST_F(PendingTest, WhatCannotBeHadIsSaidAndNotIgnored) {
 
   EXPECT_EQ(wait_bound("plain"), "n");
   EXPECT_THAT(wait_refused("volume"), HasSubstr("persistentvolumeclaim \"data\" not found"));
-  EXPECT_THAT(wait_refused("claim"), HasSubstr("resource claims"));
   EXPECT_THAT(wait_refused("beside"), HasSubstr("didn't match pod affinity rules"));
   EXPECT_THAT(wait_refused("spread"), HasSubstr("(missing required label)"));
-  for (const char* pod : {"volume", "claim", "beside", "spread"})
-    EXPECT_EQ(node_of(pod), "") << pod;
+  for (const char* pod : {"volume", "beside", "spread"}) EXPECT_EQ(node_of(pod), "") << pod;
 }
 
 TEST_F(PendingTest, AGatedPodWaitsForItsGates) {

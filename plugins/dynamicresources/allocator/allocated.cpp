@@ -98,6 +98,14 @@ void Allocated::remove(const DeviceResult& result) {
   numbers_.give_back_device(device);
 }
 
+uint32_t Allocated::exclusive_users(const DeviceResult& result) const {
+  const uint32_t device = numbers_.take_device(result.driver, result.pool, result.device);
+  const Use* use = use_of(device);
+  const uint32_t users = use == nullptr ? 0 : use->exclusive;
+  numbers_.give_back_device(device);
+  return users;
+}
+
 void Allocated::changed(uint32_t device) {
   const uint32_t pool = numbers_.pool_of(device);
   if (pool >= versions_.size()) versions_.resize(pool + 1);

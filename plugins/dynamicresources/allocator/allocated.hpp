@@ -64,6 +64,8 @@ class Allocated {
   [[nodiscard]] const Use* use_of(uint32_t device) const {
     return device < uses_.size() && uses_[device].any() ? &uses_[device] : nullptr;
   }
+  // How many results have the device of this one for themselves.
+  [[nodiscard]] uint32_t exclusive_users(const DeviceResult& result) const;
   // Grows with every change in the pool.
   [[nodiscard]] uint64_t version_of(uint32_t pool) const {
     return pool < versions_.size() ? versions_[pool] : 0;

@@ -114,6 +114,10 @@ Allocator::Allocator(Inventory& inventory, const Allocated& allocated, const Cla
 
 Allocator::~Allocator() = default;
 
+std::string Allocator::why(const Node& node) {
+  return search_->why(inventory_.on(node));
+}
+
 Outcome Allocator::allocate(const Node& node) {
   return search_->run(inventory_.on(node));
 }

@@ -58,6 +58,9 @@ class Allocator {
 
   [[nodiscard]] Outcome allocate(const Node& node);
 
+  // For people: what is against each device of the node.
+  [[nodiscard]] std::string why(const Node& node);
+
   // What the claims' statuses say of an outcome that is kAllocated, in the order of the claims.
   // `new_share_id` gives a fresh UID for each share of a device.
   [[nodiscard]] std::vector<Allocation> allocations(

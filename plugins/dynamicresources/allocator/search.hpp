@@ -21,6 +21,8 @@ class Search {
   Search(Inventory& inventory, const Allocated& allocated, const Plan& plan, uint64_t most_work);
 
   [[nodiscard]] Outcome run(const NodePools& pools);
+  // For people: how many devices each request finds, and what is against the others.
+  [[nodiscard]] std::string why(const NodePools& pools);
 
  private:
   enum class End : uint8_t {
@@ -102,6 +104,9 @@ class Search {
   [[nodiscard]] bool add(uint32_t constraint, const KnownDevice& device);
   [[nodiscard]] bool agrees(uint32_t constraint, const KnownDevice& device) const;
   void undo(uint32_t constraint);
+
+  // explanation.cpp
+  [[nodiscard]] std::string why_not(uint32_t alternative, const Site& site);
 
   // outlook.cpp: what lies ahead.
   void look_ahead();

@@ -79,6 +79,8 @@ struct DeviceResult {   // v1.DeviceRequestAllocationResult
   std::string share_id;  // empty: the device is not shared
   std::map<std::string, Quantity> consumed_capacity;
   std::vector<std::string> binding_conditions, binding_failure_conditions;
+  // Nobody else may have the device beside it.
+  [[nodiscard]] bool takes_all() const { return !admin_access && share_id.empty(); }
 };
 
 struct AllocatedConfig {  // v1.DeviceAllocationConfiguration

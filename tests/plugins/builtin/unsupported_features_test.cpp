@@ -25,7 +25,7 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
     const char* reason;
   } const cases[] = {
       {R"({"resourceClaims": [{"name": "c"}]})",
-       "pod uses resource claims, which this scheduler does not support yet"},
+       "pod uses resource claims, which its profile does not allocate: enable DynamicResources"},
       {R"({"schedulingGroup": {"podGroupName": "g"}})",
        "pod belongs to a scheduling group, which this scheduler does not support yet"},
   };
@@ -39,6 +39,16 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
               PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
     EXPECT_THAT(reason, HasSubstr(each.reason));
   }
+}
+
+TEST(UnsupportedFeatures, LeavesClaimsToAProfileThatAllocatesThem) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("UnsupportedFeatures", R"({"resourceClaims": true})"));
+  conformance::BenchCycle bench_cycle;
+  std::string reason;
+  EXPECT_EQ(pre_filter(bench, bench_cycle.abi(),
+                       bench.pod("p", R"({"resourceClaims": [{"name": "c"}]})"), &reason),
+            PLIMSOLL_SKIP);
 }
 
 TEST(UnsupportedFeatures, LetsOtherPodsPass) {

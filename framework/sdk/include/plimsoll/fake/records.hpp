@@ -63,6 +63,8 @@ struct FakeRecords {
   std::vector<plimsoll_waiting_pod> waiting;  // on Permit
   int32_t answer_status = 200;                // for every request to the API server
   std::string answer_body = "{}";
+  // If it is set, it answers instead: status and body.
+  std::function<std::pair<int32_t, std::string>(const plimsoll_api_request&)> answer;
   int64_t now = 0;
 };
 

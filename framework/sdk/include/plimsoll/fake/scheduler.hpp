@@ -154,7 +154,9 @@ class FakeHost : public FakeRecords {
                        void (*done)(void*, int32_t, plimsoll_str), void* user) {
       of(c).requests.push_back(text(request->method) + " " + text(request->path) + " " +
                                text(request->body));
-      done(user, of(c).answer_status, str(of(c).answer_body));
+      if (!of(c).answer) return done(user, of(c).answer_status, str(of(c).answer_body));
+      const auto [status, body] = of(c).answer(*request);
+      done(user, status, str(body));
     };
   }
   static void add_what_ifs(plimsoll_host& t) {

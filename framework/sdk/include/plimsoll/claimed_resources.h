@@ -1,0 +1,30 @@
+/* The service "plimsoll.io/claimed-resources", version 1: who gives pods devices for an extended
+ * resource of which their node has none (KEP-5004: a DeviceClass stands behind the name). The
+ * plugin that does so publishes it. NodeResourcesFit asks it, and leaves such a resource alone on
+ * nodes whose allocatable amount of it is 0. Plain C. On the loop, and in filters.
+ */
+#ifndef PLIMSOLL_CLAIMED_RESOURCES_H_
+#define PLIMSOLL_CLAIMED_RESOURCES_H_
+
+#include <plimsoll/plugin_abi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PLIMSOLL_CLAIMED_RESOURCES_SERVICE "plimsoll.io/claimed-resources"
+#define PLIMSOLL_CLAIMED_RESOURCES_VERSION 1
+
+typedef struct plimsoll_claimed_resources {
+  uint32_t size; /* bytes filled; grows only at the end */
+  uint32_t reserved;
+  void* self; /* first argument of every function */
+
+  /* 1: where the node has none of this resource, the plugin decides whether the pod fits. */
+  int32_t (*decides)(void* self, const plimsoll_pod* pod, plimsoll_str resource);
+} plimsoll_claimed_resources;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* PLIMSOLL_CLAIMED_RESOURCES_H_ */

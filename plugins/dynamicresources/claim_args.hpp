@@ -1,0 +1,20 @@
+#pragma once
+// The arguments of DynamicResources (kubescheduler.config.k8s.io/v1 DynamicResourcesArgs).
+
+#include <plimsoll/host.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace plimsoll::dra {
+
+struct ClaimArgs {
+  static constexpr const char* kDefaults = R"({"filterTimeout":"10s","bindingTimeout":"10m0s"})";
+  int64_t filter_timeout_ms = 10'000;  // accepted; a node's search is bounded by work, not by time
+  int64_t binding_timeout_ms = 600'000;
+};
+
+// Throws `path: problem` lines.
+[[nodiscard]] ClaimArgs parse_claim_args(const sdk::Host& host, std::string_view args_json);
+
+}  // namespace plimsoll::dra

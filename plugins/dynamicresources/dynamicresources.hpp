@@ -1,0 +1,125 @@
+#pragma once
+// DynamicResources: gives pods the devices that their ResourceClaims ask for (KEP-4381), as
+// kube-scheduler 1.37 does: same devices, same order. Kubernetes: pkg/scheduler/framework/plugins/
+// dynamicresources/dynamicresources.go. docs/claims.md has what differs.
+
+#include <plimsoll/plugin.hpp>
+#include <plimsoll/shared.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "plugins/dynamicresources/claim_args.hpp"
+#include "plugins/dynamicresources/extended/extended_ask.hpp"
+#include "plugins/dynamicresources/store/claim_store.hpp"
+#include "plugins/dynamicresources/writes/claim_binding.hpp"
+
+namespace plimsoll::dra {
+
+class DynamicResources {
+ public:
+  static constexpr const char* kName = "DynamicResources";
+  static constexpr const char* kDefaultArgs = ClaimArgs::kDefaults;
+  static constexpr uint16_t least_abi_minor = 4;  // for the kinds of claims.h
+  static constexpr uint32_t filter_aspects =
+      PLIMSOLL_ASPECT_LABELS | PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_CLUSTER;
+  static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_CLUSTER;
+
+  DynamicResources(sdk::Host host, std::string_view args_json);
+  ~DynamicResources();
+  DynamicResources(const DynamicResources&) = delete;
+  DynamicResources& operator=(const DynamicResources&) = delete;
+
+  [[nodiscard]] static std::vector<plimsoll_event_interest> events();
+  [[nodiscard]] sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
+
+  sdk::Status pre_enqueue(sdk::Pod pod);
+  sdk::Status pre_filter(plimsoll_cycle& cycle, sdk::Pod pod);
+  sdk::Status filter(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
+                     sdk::Verdicts verdicts) const;
+  sdk::Status post_filter(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
+                          std::span<const uint8_t> codes, sdk::Nomination& nomination);
+  sdk::Status pre_score(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes);
+  sdk::Status score(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
+                    std::span<int64_t> scores) const;
+  sdk::Status normalize(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
+                        std::span<int64_t> scores) const;
+  sdk::Status reserve(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node);
+  void unreserve(plimsoll_cycle& cycle, sdk::Pod pod, std::string_view node_name);
+  sdk::Status pre_bind_pre_flight(plimsoll_cycle& cycle, sdk::Pod pod, std::string_view node_name,
+                                  bool& allow_parallel);
+  sdk::Status pre_bind(plimsoll_cycle& cycle, sdk::Pod pod, std::string_view node_name,
+                       sdk::Token token);
+  void explain(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node, sdk::Sink& sink) const;
+  sdk::Status sign(sdk::Pod pod, sdk::Sink& sink);
+  [[nodiscard]] bool rests_on(sdk::Pod pod, std::string_view resource) const;
+
+  void node_event(sdk::NodeEvent type, sdk::Node node, uint32_t aspects);
+  void object_event(const sdk::ObjectEvent& event);
+
+ private:
+  struct Wanted {  // one claim of the pod
+    std::string ns, name, uid;
+    std::shared_ptr<const Claim> asks;
+    bool allocated = false;
+    bool failed = false;                         // its devices did not become ready for their node
+    std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
+    std::vector<std::string> alternatives;       // "request/subrequest" that it has
+  };
+  // An extended resource that the pod asks for.
+  struct Extended {
+    std::string resource;
+    uint32_t index = 0;
+    std::string device_class;  // behind it; empty: none
+  };
+  // What is to be allocated on nodes where the same extended resources come from devices.
+  struct Variant {
+    std::shared_ptr<const ExtendedAsk> ask;  // null: nothing of extended resources
+    Claim claim;                             // which stands for it
+    std::unique_ptr<Allocator> allocator;    // null: all claims have devices
+  };
+  struct Found {  // on a node
+    Variant* variant = nullptr;
+    Outcome outcome;
+  };
+  // What one attempt knows; filters of several threads share it.
+  struct Attempt {
+    std::vector<Wanted> claims;
+    std::vector<const Claim*> asks;                            // of those without devices
+    std::vector<Extended> extended;                            // empty: no class stands behind any
+    std::optional<std::pair<std::string, std::string>> stale;  // a claim of an attempt before
+    std::mutex lock;
+    std::map<std::string, Variant> variants;    // by which of `extended`, as a text of 0 and 1
+    std::unordered_map<uint32_t, Found> found;  // by slot: what is allocated there
+    std::vector<size_t> unavailable;            // claims that some node cannot reach
+    std::shared_ptr<std::vector<ClaimToBind>> to_bind;
+  };
+  using State = std::shared_ptr<Attempt>;
+
+  // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each.
+  template <typename Visit>
+  [[nodiscard]] std::string each_claim(sdk::Pod pod, const Visit& visit) const;
+  [[nodiscard]] std::vector<Extended> extended_of(sdk::Pod pod) const;
+  // Nothing: the node lacks a resource that no class stands behind.
+  [[nodiscard]] static std::optional<std::string> from_devices(const Attempt& attempt,
+                                                               sdk::Node node);
+  [[nodiscard]] Variant& variant(Attempt& attempt, sdk::Pod pod, const std::string& which) const;
+  [[nodiscard]] std::string missing_class(const Claim& claim) const;
+  [[nodiscard]] const Attempt* attempt(const plimsoll_cycle& cycle) const;
+  [[nodiscard]] Attempt* attempt(plimsoll_cycle& cycle) const;
+  [[nodiscard]] sdk::Hint claim_hint(sdk::Pod pod, const plimsoll_event& event) const;
+
+  sdk::Host host_;
+  ClaimArgs args_;
+  sdk::Shared<ClaimStore> store_;
+  std::string profile_;  // whose pods come here; empty: none has come
+  uint32_t none_, elsewhere_, invalid_pool_, deallocated_, stale_, unfit_, deleted_;
+};
+
+}  // namespace plimsoll::dra

@@ -1,0 +1,35 @@
+#include "plugins/dynamicresources/selectors.hpp"
+
+#include <memory>
+#include <unordered_map>
+
+#include "plugins/dynamicresources/cel/selector.hpp"
+
+namespace plimsoll::dra {
+namespace {
+
+using Compiled = tl::expected<cel::Selector, cel::CompileError>;
+
+// Classes have few; claims may have one of their own each, and are gone again.
+constexpr size_t kMostCompiled = 1'024;
+
+}  // namespace
+
+Judge cel_judge() {
+  auto known = std::make_shared<std::unordered_map<std::string, Compiled>>();
+  return [known](const std::string& expression, std::string_view driver,
+                 const Device& device) -> Judgement {
+    auto found = known->find(expression);
+    if (found == known->end()) {
+      if (known->size() >= kMostCompiled) known->clear();
+      found = known->emplace(expression, cel::Selector::compile(expression)).first;
+    }
+    const Compiled& selector = found->second;
+    if (!selector) return {Judgement::Kind::kCompileError, selector.error().text};
+    const auto verdict = selector->matches(driver, device);
+    if (!verdict) return {Judgement::Kind::kRuntimeError, verdict.error()};
+    return {*verdict ? Judgement::Kind::kTrue : Judgement::Kind::kFalse, {}};
+  };
+}
+
+}  // namespace plimsoll::dra

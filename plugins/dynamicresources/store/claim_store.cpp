@@ -1,0 +1,293 @@
+#include "plugins/dynamicresources/store/claim_store.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <plimsoll/kinds.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "plugins/dynamicresources/objects/reading.hpp"
+
+namespace plimsoll::dra {
+
+using sdk::List;
+using sdk::view;
+
+namespace {
+
+// v1.ResourceDeviceClassPrefix
+constexpr std::string_view kByClassName = "deviceclass.resource.kubernetes.io/";
+bool names(const std::string& asked, std::string_view name) {
+  return asked.empty() || asked == name;
+}
+
+}  // namespace
+
+bool ClaimStore::Entry::reserved_for(std::string_view pod_uid) const {
+  if (decision != nullptr && !decision->version.empty() && decision->pod_uid == pod_uid)
+    return true;
+  const List<plimsoll_claim_user> users(object->reserved_for);
+  return std::any_of(users.begin(), users.end(),
+                     [&](const plimsoll_claim_user& user) { return view(user.uid) == pod_uid; });
+}
+
+std::optional<NodeSelector> ClaimStore::Entry::reachable_from() const {
+  if (object->allocated == 0) return decision->allocation.node_selector;
+  if (object->has_selector == 0) return std::nullopt;
+  return read_selector(object->node_selector);
+}
+
+std::vector<std::string> ClaimStore::Entry::requests_met() const {
+  std::vector<std::string> names;
+  for (const DeviceResult& result : counted) names.push_back(result.request);
+  return names;
+}
+
+ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
+    : host_(std::move(host)), inventory_(numbers_, std::move(judge), gates) {
+  publish();
+}
+
+ClaimStore::~ClaimStore() {
+  if (published_->self == this) published_->self = nullptr;
+}
+
+// A service stays as long as the process, and the store does not.
+void ClaimStore::publish() {
+  static std::deque<plimsoll_claimed_resources> tables;
+  const auto* known = host_.find_service<plimsoll_claimed_resources>(
+      PLIMSOLL_CLAIMED_RESOURCES_SERVICE, PLIMSOLL_CLAIMED_RESOURCES_VERSION);
+  if (known != nullptr && known->decides != &ClaimStore::decides) {
+    throw std::runtime_error(
+        "another plugin decides about claimed resources already; enable only "
+        "one of them");
+  }
+  published_ =
+      known == nullptr ? &tables.emplace_back() : const_cast<plimsoll_claimed_resources*>(known);
+  *published_ = {sizeof(plimsoll_claimed_resources), 0, this, &ClaimStore::decides};
+  // A host that keeps no services has nobody who asks.
+  if (known == nullptr)
+    static_cast<void>(host_.publish(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
+                                    PLIMSOLL_CLAIMED_RESOURCES_VERSION, published_));
+}
+
+int32_t ClaimStore::decides(void* self, const plimsoll_pod* pod, plimsoll_str resource) {
+  const auto* store = static_cast<const ClaimStore*>(self);
+  return store != nullptr && store->served_.count(view(pod->scheduler_name)) != 0 &&
+                 !store->class_behind(view(resource)).empty()
+             ? 1
+             : 0;
+}
+
+void ClaimStore::stop_serving(const std::string& profile) {
+  const auto served = served_.find(profile);
+  if (served != served_.end() && --served->second == 0) served_.erase(served);
+}
+
+void ClaimStore::object_event(const sdk::ObjectEvent& event) {
+  if (event.type == sdk::ObjectEvent::kSynced) return;
+  const std::string name(event.name);
+  if (event.resource == sdk::kResourceClaims.resource) return claim_event(event);
+  if (event.resource == sdk::kResourceSlices.resource) return slice_event(event.name);
+  if (event.resource == sdk::kDeviceTaintRules.resource) return rule_event(event.name);
+  if (event.resource == sdk::kDeviceClasses.resource) class_event(name);
+}
+
+void ClaimStore::class_event(const std::string& name) {
+  if (const auto known = classes_.find(name); known != classes_.end()) {
+    if (const auto behind = behind_.find(known->second.resource); behind != behind_.end()) {
+      behind->second.erase({-known->second.created_ms, name});
+      if (behind->second.empty()) behind_.erase(behind);
+    }
+    classes_.erase(known);
+  }
+  const plimsoll_device_class* object = host_.object(sdk::kDeviceClasses, {}, name);
+  if (object == nullptr || object->object.unreadable.len != 0) return;
+  Class made{read_class(*object), std::string(view(object->extended_resource_name)),
+             object->object.meta.creation_ms};
+  if (!made.resource.empty()) behind_[made.resource].insert({-made.created_ms, name});
+  classes_.emplace(name, std::move(made));
+}
+
+std::string ClaimStore::class_behind(std::string_view resource) const {
+  if (const auto behind = behind_.find(resource); behind != behind_.end()) {
+    return behind->second.begin()->second;
+  }
+  if (!resource.starts_with(kByClassName)) return {};
+  const auto named = classes_.find(resource.substr(kByClassName.size()));
+  return named == classes_.end() ? std::string() : named->first;
+}
+
+void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
+  const Key key(event.ns, event.name);
+  const auto* object = host_.object(sdk::kResourceClaims, event.ns, event.name);
+  if (object == nullptr || object->object.unreadable.len != 0) {
+    const auto known = claims_.find(key);
+    if (known == claims_.end()) return;
+    for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
+    if (const auto at = extended_.find(known->second.extended_of_);
+        at != extended_.end() && at->second == key) {
+      extended_.erase(at);
+    }
+    claims_.erase(known);
+    return tell(key);
+  }
+  Entry& entry = claims_[key];
+  const bool was_allocated = entry.object != nullptr && entry.object->allocated != 0;
+  const bool same = entry.asks != nullptr && entry.uid_ == view(object->object.meta.uid);
+  entry.object = object;
+  if (!same) {  // a spec never changes
+    entry.uid_ = view(object->object.meta.uid);
+    entry.asks = std::make_shared<const Claim>(read_claim(*object));
+    entry.decision.reset();
+    entry.extended_of_ = pod_of_extended(object->object.meta);
+    if (!entry.extended_of_.empty()) extended_.insert_or_assign(entry.extended_of_, key);
+  }
+  if (entry.decision != nullptr && !entry.decision->version.empty() &&
+      !is_before(view(object->object.meta.resource_version), entry.decision->version)) {
+    entry.decision.reset();
+  }
+  const bool by_us = entry.decision != nullptr;
+  recount(entry);
+  if (by_us && !was_allocated && object->allocated != 0) entry.earlier_owner = other_owner(entry);
+  tell(key);
+}
+
+void ClaimStore::tell(const Key& claim) {
+  const auto waiting = waiting_.find(claim);
+  if (waiting == waiting_.end()) return;
+  for (auto& then : waiting->second) host_.run_on_loop(0, std::move(then));
+  waiting_.erase(waiting);
+}
+
+std::optional<std::pair<std::string, std::string>> ClaimStore::extended_claim(
+    std::string_view pod_uid) const {
+  const auto found = extended_.find(pod_uid);
+  return found == extended_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
+  let_go(pod_uid);
+  for (const DeviceResult& result : allocation.results) allocated_.add(result);
+  held_.emplace(pod_uid, std::move(allocation));
+}
+
+void ClaimStore::adopt(Entry& claim, std::string_view pod_uid) {
+  const auto held = held_.find(pod_uid);
+  if (held == held_.end()) return;
+  Allocation allocation = held->second;
+  let_go(pod_uid);
+  decide(claim, pod_uid, std::move(allocation));
+}
+
+void ClaimStore::let_go(std::string_view pod_uid) {
+  const auto held = held_.find(pod_uid);
+  if (held == held_.end()) return;
+  for (const DeviceResult& result : held->second.results) allocated_.remove(result);
+  held_.erase(held);
+}
+
+// All schedulers' writes come through the watch in the order in which the API server took them.
+std::string ClaimStore::other_owner(const Entry& claim) const {
+  for (const DeviceResult& result : claim.counted) {
+    if (!result.takes_all() || allocated_.exclusive_users(result) < 2) continue;
+    for (const auto& [key, other] : claims_) {
+      if (&other == &claim) continue;
+      for (const DeviceResult& theirs : other.counted) {
+        if (theirs.takes_all() && theirs.driver == result.driver && theirs.pool == result.pool &&
+            theirs.device == result.device) {
+          return key.first + "/" + key.second;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+// What is counted of a claim is what it has now.
+void ClaimStore::recount(Entry& claim) {
+  std::vector<DeviceResult> now;
+  if (claim.object->allocated != 0) {
+    now = read_results(*claim.object);
+  } else if (claim.decision != nullptr) {
+    now = claim.decision->allocation.results;
+  }
+  for (const DeviceResult& result : claim.counted) allocated_.remove(result);
+  for (const DeviceResult& result : now) allocated_.add(result);
+  claim.counted = std::move(now);
+}
+
+Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {
+  Slice slice = read_slice(object);
+  for (const auto& [name, rule] : rules_) {
+    if (!names(rule.driver, slice.driver) || !names(rule.pool, slice.pool)) continue;
+    for (Device& device : slice.devices) {
+      if (names(rule.device, device.name)) device.taints.push_back(rule.taint);
+    }
+  }
+  return slice;
+}
+
+void ClaimStore::slice_event(std::string_view name) {
+  const plimsoll_resource_slice* object = host_.object(sdk::kResourceSlices, {}, name);
+  if (object == nullptr || object->object.unreadable.len != 0) {
+    inventory_.remove(name);
+  } else {
+    inventory_.set(tainted(*object));
+  }
+}
+
+void ClaimStore::rule_event(std::string_view name) {
+  const plimsoll_device_taint_rule* object = host_.object(sdk::kDeviceTaintRules, {}, name);
+  rules_.erase(std::string(name));
+  if (object != nullptr && object->object.unreadable.len == 0 && object->has_selector != 0) {
+    const auto text = [](const plimsoll_str& from) { return std::string(view(from)); };
+    rules_[std::string(name)] = {
+        text(object->driver),
+        text(object->pool),
+        text(object->device),
+        {text(object->taint.key), text(object->taint.value), text(object->taint.effect)}};
+  }
+  for (const plimsoll_resource_slice* slice : host_.objects(sdk::kResourceSlices)) {
+    if (slice->object.unreadable.len == 0) inventory_.set(tainted(*slice));
+  }
+}
+
+ClaimStore::Entry* ClaimStore::find(std::string_view ns, std::string_view name) {
+  const auto found = claims_.find(Key(ns, name));
+  return found == claims_.end() ? nullptr : &found->second;
+}
+
+const DeviceClass* ClaimStore::device_class(const std::string& name) const {
+  const auto found = classes_.find(name);
+  return found == classes_.end() ? nullptr : &found->second;
+}
+
+void ClaimStore::decide(Entry& claim, std::string_view pod_uid, Allocation allocation) {
+  claim.decision =
+      std::make_unique<Decision>(Decision{std::string(pod_uid), std::move(allocation), {}});
+  claim.earlier_owner.clear();
+  recount(claim);
+}
+
+void ClaimStore::written(Entry& claim, std::string_view pod_uid, std::string version) {
+  if (!is_before(view(claim.object->object.meta.resource_version), version)) {
+    claim.decision.reset();  // the watch was faster
+  } else if (claim.decision == nullptr) {
+    claim.decision =
+        std::make_unique<Decision>(Decision{std::string(pod_uid), {}, std::move(version)});
+  } else {
+    claim.decision->pod_uid = pod_uid;
+    claim.decision->version = std::move(version);
+  }
+  recount(claim);
+}
+
+bool ClaimStore::forget(Entry& claim, std::string_view pod_uid) {
+  if (!claim.in_flight() || claim.decision->pod_uid != pod_uid) return false;
+  claim.decision.reset();
+  recount(claim);
+  return true;
+}
+
+}  // namespace plimsoll::dra

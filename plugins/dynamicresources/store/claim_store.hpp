@@ -1,0 +1,154 @@
+#pragma once
+// Claims, classes and devices of the cluster as they are now, and what this scheduler has decided
+// and not seen yet. One for the process (sdk::Shared). Loop only.
+//
+// A claim's devices are counted once: as its status says, or as decided here. A decision is "in
+// flight" from Reserve until every write of its pod was answered, and "written" from then until the
+// watch has shown the claim in that version or a later one. Kubernetes: pkg/scheduler/framework/
+// plugins/dynamicresources, dra_manager.go (assume cache, in-flight allocations).
+
+#include <plimsoll/claimed_resources.h>
+#include <plimsoll/claims.h>
+#include <plimsoll/plugin.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plugins/dynamicresources/allocator/allocator.hpp"
+#include "plugins/dynamicresources/values/claim.hpp"
+
+namespace plimsoll::dra {
+
+// Versions of objects are numbers (apimachinery, CompareResourceVersion).
+[[nodiscard]] inline bool is_before(std::string_view a, std::string_view b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
+
+// What a claim gets, and for which pod.
+struct Decision {
+  std::string pod_uid;
+  Allocation allocation;
+  std::string version;  // of the claim as our last write left it; empty: in flight
+};
+
+class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
+ public:
+  struct Entry {
+    const plimsoll_resource_claim* object = nullptr;  // as the watch has it
+    std::shared_ptr<const Claim> asks;
+    std::unique_ptr<Decision> decision;
+    // Another claim that had one of its devices when the watch showed that it has them, by our own
+    // write; empty: none had.
+    std::string earlier_owner;
+
+    [[nodiscard]] std::string_view uid() const { return sdk::view(object->object.meta.uid); }
+    // It has devices, by its status or by a decision that is written.
+    [[nodiscard]] bool allocated() const {
+      return object->allocated != 0 || (decision != nullptr && !decision->version.empty());
+    }
+    [[nodiscard]] bool in_flight() const {
+      return decision != nullptr && decision->version.empty();
+    }
+    [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
+    // Where its devices can be reached; nothing: everywhere. Of one that is allocated.
+    [[nodiscard]] std::optional<NodeSelector> reachable_from() const;
+    // Which requests its devices are for, by name. Of one that is allocated.
+    [[nodiscard]] std::vector<std::string> requests_met() const;
+
+   private:
+    friend class ClaimStore;
+    std::string uid_;
+    std::string extended_of_;  // the pod for whose extended resources it is; mostly empty
+    std::vector<DeviceResult> counted;
+  };
+
+  ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates);
+  ~ClaimStore();
+  ClaimStore(const ClaimStore&) = delete;
+  ClaimStore& operator=(const ClaimStore&) = delete;
+
+  void object_event(const sdk::ObjectEvent& event);
+  void node_changed(std::string_view node) { inventory_.forget(node); }
+
+  // Null: there is none, or it cannot be read.
+  [[nodiscard]] Entry* find(std::string_view ns, std::string_view name);
+  [[nodiscard]] const DeviceClass* device_class(const std::string& name) const;
+
+  // Counts what the claim will have.
+  void decide(Entry& claim, std::string_view pod_uid, Allocation allocation);
+  // The API server has it, in this version.
+  void written(Entry& claim, std::string_view pod_uid, std::string version);
+  // Takes a decision for this pod back that is not written. False: there is none.
+  bool forget(Entry& claim, std::string_view pod_uid);
+
+  // Runs `then` on the loop once the watch has shown the claim, a change of it, or that it is gone.
+  void after_a_change(std::string_view ns, std::string_view name, std::function<void()> then) {
+    waiting_[Key(ns, name)].push_back(std::move(then));
+  }
+
+  // The class behind an extended resource, by its spec.extendedResourceName or its own name (the
+  // newest, then the first by name); empty: there is none. Any thread while the loop waits.
+  [[nodiscard]] std::string class_behind(std::string_view resource) const;
+  // Begins and ends to decide about the pods of a profile, which claimed_resources.h then says.
+  void serve(const std::string& profile) { ++served_[profile]; }
+  void stop_serving(const std::string& profile);
+  // The claim for its extended resources that the pod already has; nothing: there is none.
+  [[nodiscard]] std::optional<std::pair<std::string, std::string>> extended_claim(
+      std::string_view pod_uid) const;
+  // Counts what a pod will have by a claim that is still to be made, until it is adopted or let go.
+  void hold(std::string_view pod_uid, Allocation allocation);
+  void adopt(Entry& claim, std::string_view pod_uid);
+  void let_go(std::string_view pod_uid);
+
+  // Good until anything here changes.
+  [[nodiscard]] std::unique_ptr<Allocator> allocator(const std::vector<const Claim*>& claims) {
+    return std::make_unique<Allocator>(
+        inventory_, allocated_, [this](const std::string& name) { return device_class(name); },
+        claims);
+  }
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // namespace, name
+
+  void claim_event(const sdk::ObjectEvent& event);
+  void slice_event(std::string_view name);
+  void rule_event(std::string_view name);
+  [[nodiscard]] Slice tainted(const plimsoll_resource_slice& object) const;
+  void publish();
+  static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
+  void class_event(const std::string& name);
+  void recount(Entry& claim);
+  [[nodiscard]] std::string other_owner(const Entry& claim) const;
+  void tell(const Key& claim);
+
+  sdk::Host host_;
+  DeviceNumbers numbers_;
+  Inventory inventory_;
+  Allocated allocated_{numbers_};
+  std::map<Key, Entry> claims_;
+  std::map<Key, std::vector<std::function<void()>>> waiting_;
+  std::map<std::string, Key, std::less<>> extended_;     // claims for extended resources, by pod
+  std::map<std::string, Allocation, std::less<>> held_;  // by pod
+  std::map<std::string, int, std::less<>> served_;       // profiles, by how many instances
+  plimsoll_claimed_resources* published_ = nullptr;
+  struct Class : DeviceClass {
+    std::string resource;  // extendedResourceName
+    int64_t created_ms = 0;
+  };
+  std::map<std::string, Class, std::less<>> classes_;
+  // Classes by extended resource, the newest first.
+  std::map<std::string, std::set<std::pair<int64_t, std::string>>, std::less<>> behind_;
+  struct Rule {
+    std::string driver, pool, device;  // empty: any
+    Taint taint;
+  };
+  std::map<std::string, Rule, std::less<>> rules_;  // those that select any device
+};
+
+}  // namespace plimsoll::dra

@@ -1,0 +1,361 @@
+#include "plugins/dynamicresources/writes/claim_binding.hpp"
+
+#include <plimsoll/time_text.hpp>
+#include <utility>
+
+#include "plugins/dynamicresources/objects/readiness.hpp"
+#include "plugins/dynamicresources/objects/writing.hpp"
+
+namespace plimsoll::dra {
+namespace {
+
+using Json = nlohmann::json;
+using sdk::view;
+
+constexpr const char* kMergePatch = "application/merge-patch+json";
+constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
+// As often as a claim that others change at the same time is read again.
+constexpr int kMostTries = 10;
+// How often it is looked whether the pod is still to be bound while nothing happens.
+constexpr int64_t kLookMs = 5'000;
+constexpr int kConflict = 409;
+constexpr int kNotFound = 404;
+
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json preconditions(const std::string& uid, const std::string& version) {
+  return {{"uid", uid}, {"resourceVersion", version}};
+}
+
+}  // namespace
+
+ClaimBinding::ClaimBinding(sdk::Host host, std::shared_ptr<ClaimStore> store, Who pod,
+                           std::shared_ptr<std::vector<ClaimToBind>> claims, int64_t timeout_ms,
+                           Done done)
+    : host_(std::move(host)),
+      store_(std::move(store)),
+      pod_(std::move(pod)),
+      claims_(std::move(claims)),
+      timeout_ms_(timeout_ms),
+      done_(std::move(done)) {}
+
+void ClaimBinding::next() {
+  if (at_ == claims_->size()) return tell_the_pod();
+  tries_ = 0;
+  versions_.emplace_back();
+  claim().extended != nullptr ? create() : look();
+}
+
+void ClaimBinding::wait_for(const ClaimToBind& claim, void (ClaimBinding::*then)()) {
+  waits_for_ = then;
+  if (!std::exchange(asked_, true)) {
+    store_->after_a_change(claim.ns, claim.name, [self = weak_from_this()] {
+      const auto here = self.lock();
+      if (here == nullptr || here->ended_) return;
+      here->asked_ = false;
+      ((*here).*(here->waits_for_))();
+    });
+  }
+  if (!std::exchange(looking_, true)) look_later();
+}
+
+ClaimBinding::Standing ClaimBinding::standing(size_t at) {
+  const ClaimToBind& claim = (*claims_)[at];
+  const std::string name = claim.ns + "/" + claim.name;
+  const ClaimStore::Entry* entry = store_->find(claim.ns, claim.name);
+  if (entry == nullptr || entry->uid() != claim.uid) {
+    return {false, "claim " + name + " got deleted in the meantime"};
+  }
+  const plimsoll_resource_claim& object = *entry->object;
+  if (claim.allocates && is_before(view(object.object.meta.resource_version), versions_[at])) {
+    return {true, {}};
+  }
+  if (claim.allocates && !entry->earlier_owner.empty()) {
+    return {false, "claim " + name + ": claim " + entry->earlier_owner +
+                       " was given one of its devices first, by another scheduler"};
+  }
+  const Readiness ready = readiness(object);
+  if (ready.kind == Readiness::Kind::kReady) return {};
+  if (ready.kind == Readiness::Kind::kFailed) {
+    return {false, "device binding failed: claim=" + claim.name +
+                       ", condition=" + std::string(ready.failure)};
+  }
+  if (waited_too_long(object, host_.now_ms(), timeout_ms_)) {
+    return {false, "device binding timeout: claim=" + claim.name};
+  }
+  return {true, {}};
+}
+
+void ClaimBinding::settle() {
+  if (ended_) return;
+  for (size_t at = 0; at < claims_->size(); ++at) {
+    const Standing found = standing(at);
+    if (!found.problem.empty()) {
+      give_back(at);
+      return end(found.problem);
+    }
+    if (!found.waits) continue;
+    const ClaimStore::Entry& entry = *store_->find((*claims_)[at].ns, (*claims_)[at].name);
+    if (!told_ && has_binding_conditions(*entry.object)) {
+      told_ = true;
+      if (const sdk::Pod pod = host_.pod_by_uid(pod_.uid)) {
+        host_.emit_event(pod, false, "BindingConditionsPending", "Scheduling",
+                         "waiting for binding conditions for device on node " + pod_.node);
+      }
+    }
+    return wait_for((*claims_)[at], &ClaimBinding::settle);
+  }
+  // Decisions become what the API server has only now: until then no other pod builds on them.
+  for (size_t i = 0; i < claims_->size(); ++i) {
+    ClaimStore::Entry* entry = store_->find((*claims_)[i].ns, (*claims_)[i].name);
+    if (entry != nullptr && !versions_[i].empty()) {
+      store_->written(*entry, pod_.uid, versions_[i]);
+    }
+  }
+  end({});
+}
+
+void ClaimBinding::look_later() {
+  host_.run_on_loop(kLookMs, [self = shared_from_this()] {
+    if (self->ended_) return;
+    if (self->host_.binding_cancelled(self->pod_.uid)) {
+      return self->end("the pod is not to be bound any more");
+    }
+    self->look_later();
+    ((*self).*(self->waits_for_))();
+  });
+}
+
+// Another pod may have the devices, now that they cannot be had, or not together with others.
+void ClaimBinding::give_back(size_t at) {
+  ClaimToBind& claim = (*claims_)[at];
+  const ClaimStore::Entry* entry = store_->find(claim.ns, claim.name);
+  if (!claim.allocates || entry == nullptr || entry->earlier_owner.empty()) return;
+  claim.reserved = false;
+  host_.api_request(
+      deallocate_request(claim, std::string(view(entry->object->object.meta.resource_version))),
+      [host = host_, text = claim.ns + "/" + claim.name](int status, std::string_view body) {
+        if (status >= 200 && status <= 299) return;
+        host.warn("claim " + text +
+                  " keeps a device that another one had first: " + failure_text(status, body));
+      });
+}
+
+void ClaimBinding::end(const std::string& problem) {
+  if (std::exchange(ended_, true)) return;
+  done_(problem);
+}
+
+void ClaimBinding::create() {
+  send({"POST", claims_path(claim().ns), "application/json",
+        text_of(extended_claim_json(*claim().extended, pod_.name, pod_.uid))},
+       &ClaimBinding::created);
+}
+
+void ClaimBinding::created(const Json& object) {
+  claim().uid = live_of(object).uid;
+  claim().name = object["metadata"].value("name", "");
+  wait_for_it();
+}
+
+void ClaimBinding::wait_for_it() {
+  ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
+  if (entry == nullptr) return wait_for(claim(), &ClaimBinding::wait_for_it);
+  store_->adopt(*entry, pod_.uid);
+  look();
+}
+
+void ClaimBinding::tell_the_pod() {
+  for (const ClaimToBind& each : *claims_) {
+    if (each.extended == nullptr) continue;
+    const Json body{
+        {"metadata", {{"uid", pod_.uid}}},
+        {"status", {{"extendedResourceClaimStatus", mappings_json(*each.extended, each.name)}}}};
+    return host_.api_request(
+        {"PATCH", "/api/v1/namespaces/" + pod_.ns + "/pods/" + pod_.name + "/status", kMergePatch,
+         text_of(body)},
+        [self = shared_from_this()](int status, std::string_view answer) {
+          self->host_.run_on_loop(0, [self, status, answer = std::string(answer)] {
+            if (status >= 200 && status <= 299) return self->settle();
+            self->fail("the pod cannot be told of its claim: " + failure_text(status, answer));
+          });
+        });
+  }
+  settle();
+}
+
+void ClaimBinding::look() {
+  const ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
+  if (entry == nullptr || entry->uid() != claim().uid) {
+    return fail("claim " + text() + " got deleted in the meantime");
+  }
+  if (!claim().allocates && entry->reserved_for(pod_.uid)) {
+    ++at_;
+    return next();
+  }
+  live_ = live_of(*entry->object);
+  write();
+}
+
+void ClaimBinding::look_again() {
+  if (++tries_ > kMostTries) return fail("claim " + text() + " is changed again and again");
+  send({"GET", claim_path(claim().ns, claim().name), {}, {}}, &ClaimBinding::looked_again);
+}
+
+void ClaimBinding::looked_again(const Json& object) {
+  live_ = live_of(object);
+  write();
+}
+
+void ClaimBinding::write() {
+  if (live_.uid != claim().uid || live_.deleting) {
+    return fail("claim " + text() + " got deleted in the meantime");
+  }
+  if (claim().allocates && live_.allocated) {
+    return fail("claim " + text() + " got allocated elsewhere in the meantime");
+  }
+  for (const Json& finalizer : live_.finalizers) {
+    if (finalizer == kFinalizer) return write_status();
+  }
+  if (!claim().allocates) return write_status();
+  write_finalizer();
+}
+
+void ClaimBinding::write_finalizer() {
+  Json body{{"metadata", preconditions(live_.uid, live_.version)}};
+  live_.finalizers.push_back(kFinalizer);
+  body["metadata"]["finalizers"] = live_.finalizers;
+  send({"PATCH", claim_path(claim().ns, claim().name), kMergePatch, text_of(body)},
+       &ClaimBinding::wrote_finalizer);
+}
+
+void ClaimBinding::wrote_finalizer(const Json& object) {
+  live_ = live_of(object);
+  write_status();
+}
+
+void ClaimBinding::write_status() {
+  Json body{{"metadata", preconditions(live_.uid, live_.version)}};
+  Json& status = body["status"];
+  status["reservedFor"] = live_.users;
+  status["reservedFor"].push_back({{"resource", "pods"}, {"name", pod_.name}, {"uid", pod_.uid}});
+  if (claim().allocates) {
+    const ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
+    if (entry == nullptr || !entry->in_flight() || entry->decision->pod_uid != pod_.uid) {
+      return fail("claim " + text() + " got deleted in the meantime");
+    }
+    status["allocation"] = allocation_json(entry->decision->allocation);
+    status["allocation"]["allocationTimestamp"] = sdk::time_text(
+        std::chrono::system_clock::time_point(std::chrono::milliseconds(host_.now_ms())), false);
+  }
+  send({"PATCH", claim_path(claim().ns, claim().name) + "/status", kMergePatch, text_of(body)},
+       &ClaimBinding::finished);
+}
+
+void ClaimBinding::finished(const Json& object) {
+  claim().reserved = true;
+  versions_[at_] = live_of(object).version;
+  ++at_;
+  next();
+}
+
+void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then)(const Json&)) {
+  host_.api_request(
+      std::move(request), [self = shared_from_this(), then](int status, std::string_view body) {
+        self->host_.run_on_loop(0, [self, then, status, body = std::string(body)] {
+          const bool exists = !self->claim().name.empty();
+          if (status == kConflict && exists) return self->look_again();
+          if (status == kNotFound && exists) {
+            return self->fail("claim " + self->text() + " got deleted in the meantime");
+          }
+          const Json object = Json::parse(body, nullptr, false);
+          if (status < 200 || status > 299 || !object.is_object()) {
+            return self->fail("claim " + self->text() + ": " + failure_text(status, body));
+          }
+          ((*self).*then)(object);
+        });
+      });
+}
+
+ClaimBinding::Live ClaimBinding::live_of(const plimsoll_resource_claim& object) {
+  const auto text = [](const plimsoll_str& from) { return std::string(view(from)); };
+  Live live;
+  live.uid = text(object.object.meta.uid);
+  live.version = text(object.object.meta.resource_version);
+  live.deleting = object.object.meta.deletion_ms != 0;
+  live.allocated = object.allocated != 0;
+  for (const plimsoll_str& each : sdk::List<plimsoll_str>(object.finalizers)) {
+    live.finalizers.push_back(text(each));
+  }
+  for (const auto& each : sdk::List<plimsoll_claim_user>(object.reserved_for)) {
+    Json user{
+        {"resource", text(each.resource)}, {"name", text(each.name)}, {"uid", text(each.uid)}};
+    if (each.api_group.len != 0) user["apiGroup"] = text(each.api_group);
+    live.users.push_back(std::move(user));
+  }
+  return live;
+}
+
+ClaimBinding::Live ClaimBinding::live_of(const Json& object) {
+  const auto at = [&object](const char* where) -> Json {
+    const Json::json_pointer pointer(where);
+    return object.contains(pointer) ? object.at(pointer) : Json();
+  };
+  const auto text = [](const Json& from) {
+    return from.is_string() ? from.get<std::string>() : std::string();
+  };
+  Live live;
+  live.uid = text(at("/metadata/uid"));
+  live.version = text(at("/metadata/resourceVersion"));
+  live.deleting = !at("/metadata/deletionTimestamp").is_null();
+  live.allocated = at("/status/allocation").is_object();
+  if (Json found = at("/metadata/finalizers"); found.is_array()) live.finalizers = std::move(found);
+  if (Json found = at("/status/reservedFor"); found.is_array()) live.users = std::move(found);
+  return live;
+}
+
+sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim, std::string_view pod_uid) {
+  const Json body{
+      {"metadata", {{"uid", claim.uid}}},
+      {"status", {{"reservedFor", {{{"$patch", "delete"}, {"uid", std::string(pod_uid)}}}}}}};
+  return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kStrategicPatch, text_of(body)};
+}
+
+sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim, const std::string& version) {
+  const Json body{
+      {"metadata", preconditions(claim.uid, version)},
+      {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}, {"devices", nullptr}}}};
+  return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)};
+}
+
+void delete_claim(const sdk::Host& host, const ClaimToBind& claim) {
+  const std::string path = claim_path(claim.ns, claim.name);
+  const auto failed = [host, text = claim.ns + "/" + claim.name](int status,
+                                                                 std::string_view body) {
+    if ((status >= 200 && status <= 299) || status == kNotFound) return false;
+    host.warn("claim " + text +
+              " for extended resources cannot be removed: " + failure_text(status, body));
+    return true;
+  };
+  const Json unprotected{{"metadata", {{"uid", claim.uid}, {"finalizers", nullptr}}}};
+  host.api_request(
+      {"PATCH", path, kMergePatch, text_of(unprotected)},
+      [host, path, failed, uid = claim.uid](int status, std::string_view body) {
+        if (failed(status, body) || status == kNotFound) return;
+        const Json options{{"preconditions", {{"uid", uid}}}};
+        host.api_request({"DELETE", path, "application/json", text_of(options)}, failed);
+      });
+}
+
+std::string failure_text(int status, std::string_view body) {
+  if (status == 0) return std::string(body);
+  const Json answer = Json::parse(body, nullptr, false);
+  if (answer.is_object() && answer.contains("message") && answer["message"].is_string()) {
+    return answer["message"].get<std::string>();  // of a Status of Kubernetes
+  }
+  return "the API server answered " + std::to_string(status);
+}
+
+}  // namespace plimsoll::dra
