@@ -36,6 +36,14 @@ bool is_extended(std::string_view name) {
          name.find("kubernetes.io/") == std::string_view::npos && !name.starts_with("requests.");
 }
 
+bool names(Pod pod, const plimsoll_meta& claim) {
+  const List<plimsoll_pod_claim> wanted(pod->claims);
+  return pod.ns() == view(claim.ns) &&
+         std::any_of(wanted.begin(), wanted.end(), [&](const plimsoll_pod_claim& each) {
+           return view(each.claim) == view(claim.name);
+         });
+}
+
 Node node_of(sdk::Node node) {
   return {node.name(), [node](std::string_view key) { return node.label(key); }};
 }
@@ -157,8 +165,11 @@ std::optional<std::string> DynamicResources::from_devices(const Attempt& attempt
 
 DynamicResources::Variant& DynamicResources::variant(Attempt& attempt, Pod pod,
                                                      const std::string& which) const {
+  auto& [last, last_made] = attempt.last;
+  if (last_made != nullptr && last == which) return *last_made;
   const auto [at, is_new] = attempt.variants.try_emplace(which);
   Variant& made = at->second;
+  attempt.last = {which, &made};
   if (!is_new) return made;
   std::vector<const Claim*> asks = attempt.asks;
   if (!which.empty()) {
@@ -282,7 +293,7 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
     }
     // It is asked even if a claim cannot be reached: its error comes first, as upstream.
     if (here.allocator != nullptr) {
-      Outcome outcome = here.allocator->allocate(node);
+      const Outcome outcome = here.allocator->judge(node);
       const std::string name(node.name);
       if (outcome.kind == Outcome::Kind::kTimedOut) {
         return host_.error("node " + name + ": timed out trying to allocate devices");
@@ -297,9 +308,6 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       if (outcome.kind == Outcome::Kind::kNone) {
         verdicts.set(i, Status::unresolvable(none_));
         continue;
-      }
-      if (unreachable.empty()) {
-        attempt.found.insert_or_assign(nodes[i].slot(), Found{&here, std::move(outcome)});
       }
     }
     if (unreachable.empty()) continue;
@@ -357,7 +365,7 @@ Status DynamicResources::pre_score(plimsoll_cycle& cycle, Pod, Nodes) {
   return Status::skip();
 }
 
-Status DynamicResources::score(const plimsoll_cycle& cycle, Pod, Nodes nodes,
+Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                std::span<int64_t> scores) const {
   std::fill(scores.begin(), scores.end(), 0);
   const State* state = host_.state<State>(cycle);
@@ -365,10 +373,12 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod, Nodes nodes,
   Attempt& tried = **state;
   const std::scoped_lock lock(tried.lock);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    const auto found = tried.found.find(nodes[i].slot());
-    // As upstream: without an allocation made here nothing is scored.
-    if (found == tried.found.end()) continue;
-    const auto& [made, outcome] = found->second;
+    const std::optional<std::string> which = from_devices(tried, nodes[i]);
+    const Variant* made = which ? &variant(tried, pod, *which) : nullptr;
+    // As upstream: where nothing is allocated now, nothing is scored.
+    if (made == nullptr || made->allocator == nullptr) continue;
+    const Outcome outcome = made->allocator->allocate(node_of(nodes[i]));
+    if (outcome.kind != Outcome::Kind::kAllocated) continue;
     size_t request = 0;  // of those that were allocated here
     for (const Wanted& claim : tried.claims) {
       for (const Request& asked : claim.asks->requests) {
@@ -402,13 +412,19 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   if (tried == nullptr) return Status();
   std::vector<Allocation> allocations;
   std::shared_ptr<const ExtendedAsk> extended;
+  // What is free may have changed since the filters, if an extender was asked.
+  tried->variants.clear();
+  tried->last = {};
   const std::optional<std::string> which = from_devices(*tried, node);
-  if (!tried->asks.empty() || (which && !which->empty())) {
-    const auto found = tried->found.find(node.slot());
-    if (found == tried->found.end()) return host_.error("claim allocation not found for node");
-    const auto& [made, outcome] = found->second;
-    allocations = made->allocator->allocations(outcome, node.name(), new_uid);
-    extended = made->ask;
+  if (!which) return host_.error("claim allocation not found for node");
+  Variant& made = variant(*tried, pod, *which);
+  if (made.allocator != nullptr) {
+    const Outcome outcome = made.allocator->allocate(node_of(node));
+    if (outcome.kind != Outcome::Kind::kAllocated) {
+      return host_.error("claim allocation not found for node");
+    }
+    allocations = made.allocator->allocations(outcome, node.name(), new_uid);
+    extended = made.ask;
   }
   tried->to_bind = std::make_shared<std::vector<ClaimToBind>>();
   size_t next = 0;
@@ -417,6 +433,10 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
     if (claim == nullptr || claim->uid() != wanted.uid) {
       return host_.error("claim " + wanted.ns + "/" + wanted.name + " got deleted in the meantime");
     }
+    if (!wanted.allocated && (claim->in_flight() || claim->allocated())) {
+      return host_.error("claim " + wanted.ns + "/" + wanted.name +
+                         " got allocated elsewhere in the meantime");
+    }
     tried->to_bind->push_back({wanted.ns, wanted.name, wanted.uid, !wanted.allocated, false});
     if (!wanted.allocated) store_->decide(*claim, pod.uid(), std::move(allocations[next++]));
   }
@@ -424,8 +444,8 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
     store_->hold(pod.uid(), std::move(allocations.back()));
     tried->to_bind->push_back({std::string(pod.ns()), {}, {}, true, false, std::move(extended)});
   }
-  tried->found.clear();  // these saw what was free before
-  tried->variants.clear();
+  tried->variants.clear();  // these saw what was free before
+  tried->last = {};
   return Status();
 }
 
@@ -520,12 +540,15 @@ Hint DynamicResources::claim_hint(Pod pod, const plimsoll_event& event) const {
                        pod_of_extended(before->object.meta) == pod.uid();
     return helps ? Hint::kQueue : Hint::kSkip;
   }
+  const bool freed = before != nullptr && before->allocated != 0 && after->allocated == 0;
+  // Claims change often, and are mostly others'.
+  if (!freed && !names(pod, after->object.meta)) return Hint::kSkip;
   bool uses = false;
   const std::string problem = each_claim(pod, [&](const ClaimStore::Entry& claim) {
     uses = uses || claim.uid() == view(after->object.meta.uid);
   });
   if (!problem.empty()) return Hint::kSkip;
-  if (before != nullptr && before->allocated != 0 && after->allocated == 0) return Hint::kQueue;
+  if (freed) return Hint::kQueue;
   if (!uses) return Hint::kSkip;
   return before == nullptr || !same_status(*before, *after) ? Hint::kQueue : Hint::kSkip;
 }

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "plugins/dynamicresources/claim_args.hpp"
@@ -36,6 +36,7 @@ class DynamicResources {
   DynamicResources(const DynamicResources&) = delete;
   DynamicResources& operator=(const DynamicResources&) = delete;
 
+  void start() { store_->start(); }
   [[nodiscard]] static std::vector<plimsoll_event_interest> events();
   [[nodiscard]] sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
@@ -84,10 +85,6 @@ class DynamicResources {
     Claim claim;                             // which stands for it
     std::unique_ptr<Allocator> allocator;    // null: all claims have devices
   };
-  struct Found {  // on a node
-    Variant* variant = nullptr;
-    Outcome outcome;
-  };
   // What one attempt knows; filters of several threads share it.
   struct Attempt {
     std::vector<Wanted> claims;
@@ -95,9 +92,9 @@ class DynamicResources {
     std::vector<Extended> extended;                            // empty: no class stands behind any
     std::optional<std::pair<std::string, std::string>> stale;  // a claim of an attempt before
     std::mutex lock;
-    std::map<std::string, Variant> variants;    // by which of `extended`, as a text of 0 and 1
-    std::unordered_map<uint32_t, Found> found;  // by slot: what is allocated there
-    std::vector<size_t> unavailable;            // claims that some node cannot reach
+    std::map<std::string, Variant> variants;  // by which of `extended`, as a text of 0 and 1
+    std::pair<std::string, Variant*> last;    // of these, asked for last
+    std::vector<size_t> unavailable;          // claims that some node cannot reach
     std::shared_ptr<std::vector<ClaimToBind>> to_bind;
   };
   using State = std::shared_ptr<Attempt>;

@@ -25,10 +25,11 @@ Judge cel_judge() {
       found = known->emplace(expression, cel::Selector::compile(expression)).first;
     }
     const Compiled& selector = found->second;
-    if (!selector) return {Judgement::Kind::kCompileError, selector.error().text};
-    const auto verdict = selector->matches(driver, device);
-    if (!verdict) return {Judgement::Kind::kRuntimeError, verdict.error()};
-    return {*verdict ? Judgement::Kind::kTrue : Judgement::Kind::kFalse, {}};
+    if (!selector) return {Judgement::Kind::kCompileError, selector.error().text, 0};
+    uint64_t steps = 0;
+    const auto verdict = selector->matches(driver, device, &steps);
+    if (!verdict) return {Judgement::Kind::kRuntimeError, verdict.error(), steps};
+    return {*verdict ? Judgement::Kind::kTrue : Judgement::Kind::kFalse, {}, steps};
   };
 }
 

@@ -15,7 +15,7 @@
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "plugins/nodedevice/store/device_service.h"
+#include <plimsoll/device_accounts.h>
 #include "plugins/topology/abi/ledger_service.hpp"
 
 namespace plimsoll::testing {

@@ -63,11 +63,14 @@ class ClaimsTest : public E2eTest {
       devices.push_back(
           {{"name", "card-" + std::to_string(i)}, {"attributes", {{"slot", {{"int", i}}}}}});
     }
-    create(kSlices, {{"metadata", {{"name", name + "-cards"}}},
+    add_slice(name, devices);
+  }
+  void add_slice(const std::string& node, const json& devices) {
+    create(kSlices, {{"metadata", {{"name", node + "-cards"}}},
                      {"spec",
                       {{"driver", kDriver},
-                       {"nodeName", name},
-                       {"pool", {{"name", name}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                       {"nodeName", node},
+                       {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
                        {"devices", devices}}}});
   }
   void add_claim(const std::string& name, int count = 1) {
@@ -174,6 +177,80 @@ TEST_F(ClaimsTest, EveryCardOnceAndTheNextPodWaitsForOne) {
   EXPECT_EQ(text_at(told, "/requestMappings/0/resourceName"), "example.com/card");
   ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card("extended", made));
   expect_no_card_twice();
+}
+
+// Half of the pods get cards by minor, half by claims, of the same cards: UUIDs and bus ids say so.
+TEST_F(ClaimsTest, ACardIsInOneBook) {
+  constexpr int kHosts = 3;
+  constexpr int kCards = 4;
+  for (int n = 0; n < kHosts; ++n) {
+    const std::string name = "n" + std::to_string(n);
+    create(kNodes, node_object(name, {{"cpu", "64"}, {"memory", "64Gi"}, {"pods", "110"}}));
+    json in_slice = json::array();
+    std::vector<json> in_object;
+    for (int i = 0; i < kCards; ++i) {
+      const std::string uuid = "GPU-" + name + "-" + std::to_string(i);
+      const std::string bus = "0000:0" + std::to_string(i + 1) + ":00.0";
+      json card = gpu_device(i, 0);
+      card["id"] = uuid;
+      card["topology"]["busID"] = bus;
+      in_object.push_back(card);
+      json attributes = json::object();
+      if (i % 2 == 0)
+        attributes["uuid"] = {{"string", uuid}};
+      else
+        attributes["resource.kubernetes.io/pciBusID"] = {{"string", bus}};
+      in_slice.push_back({{"name", "card-" + std::to_string(i)}, {"attributes", attributes}});
+    }
+    add_slice(name, in_slice);
+    create(kDevices, device_object(name, in_object));
+  }
+  ASSERT_NO_FATAL_FAILURE(start());
+  constexpr int kPods = kHosts * kCards;  // of each kind; of both together half find a card
+  for (int i = 0; i < kPods; ++i) {
+    const std::string number = std::to_string(i);
+    add_claim("c" + number);
+    add_pod("c" + number, {"c" + number});
+    create_pod({.name = "m" + number,
+                .scheduler = kScheduler,
+                .requests = {{"cpu", "1"}, {"koordinator.sh/gpu", "100"}}});
+  }
+  const auto bound = [&] {
+    int count = 0;
+    for (int i = 0; i < kPods; ++i) {
+      for (const char* kind : {"c", "m"}) {
+        if (!node_of(kind + std::to_string(i)).empty()) ++count;
+      }
+    }
+    return count;
+  };
+  EXPECT_TRUE(eventually(60s, [&] { return bound() == kPods; })) << bound() << tail(log(), 30);
+  std::map<std::string, std::string> owners;
+  const auto own = [&](const std::string& card, const std::string& pod) {
+    const auto [at, is_new] = owners.emplace(card, pod);
+    EXPECT_TRUE(is_new) << card << ": " << at->second << " and " << pod;
+  };
+  int by_claim = 0;
+  for (int i = 0; i < kPods; ++i) {
+    const std::string claimed = card_of("c" + std::to_string(i));
+    if (!claimed.empty()) {
+      ++by_claim;
+      own(claimed, "c" + std::to_string(i));
+    }
+    const std::string pod = "m" + std::to_string(i);
+    const json object = client().get(pods_path(pod)).json();
+    const std::string text =
+        texts_at(object, "/metadata/annotations")["scheduling.koordinator.sh/device-allocated"];
+    if (text.empty()) continue;
+    for (const json& share : json::parse(text).at("gpu")) {
+      own(text_at(object, "/spec/nodeName") + "/card-" +
+              std::to_string(share.at("minor").get<int>()),
+          pod);
+    }
+  }
+  EXPECT_EQ(owners.size(), static_cast<std::size_t>(kPods));
+  EXPECT_GT(by_claim, 0);
+  EXPECT_LT(by_claim, kPods);
 }
 
 // The API server lets two schedulers give one card away. Who comes second takes another one.

@@ -98,6 +98,16 @@ void Allocated::remove(const DeviceResult& result) {
   numbers_.give_back_device(device);
 }
 
+void Allocated::set_elsewhere(const DeviceResult& device, bool is_elsewhere) {
+  const uint32_t number = numbers_.take_device(device.driver, device.pool, device.device);
+  if (number >= uses_.size()) uses_.resize(number + 1);
+  uses_[number].elsewhere = is_elsewhere;
+  changed(number);
+  if (is_elsewhere) return;  // the number is held until then
+  numbers_.give_back_device(number);
+  numbers_.give_back_device(number);
+}
+
 uint32_t Allocated::exclusive_users(const DeviceResult& result) const {
   const uint32_t device = numbers_.take_device(result.driver, result.pool, result.device);
   const Use* use = use_of(device);
@@ -107,6 +117,8 @@ uint32_t Allocated::exclusive_users(const DeviceResult& result) const {
 }
 
 void Allocated::changed(uint32_t device) {
+  if (device >= taken_.size()) taken_.resize(uses_.size());
+  taken_[device] = uses_[device].exclusive > 0 || uses_[device].elsewhere ? 1 : 0;
   const uint32_t pool = numbers_.pool_of(device);
   if (pool >= versions_.size()) versions_.resize(pool + 1);
   ++versions_[pool];

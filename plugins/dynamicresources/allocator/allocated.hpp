@@ -51,7 +51,8 @@ class Allocated {
     uint32_t exclusive = 0;                           // results that have it for themselves
     uint32_t shares = 0;                              // results that share it
     std::map<std::string, Quantity::Nanos> consumed;  // by the shares together
-    [[nodiscard]] bool any() const { return exclusive + shares > 0; }
+    bool elsewhere = false;                           // given away by other means than claims
+    [[nodiscard]] bool any() const { return exclusive + shares > 0 || elsewhere; }
   };
 
   explicit Allocated(DeviceNumbers& numbers) : numbers_(numbers) {}
@@ -60,9 +61,16 @@ class Allocated {
   void add(const DeviceResult& result);
   void remove(const DeviceResult& result);  // as it was added
 
+  // The device is given away by other means than claims, or not any more. Each call is a change.
+  void set_elsewhere(const DeviceResult& device, bool is_elsewhere);
+
   // Nullptr: nobody has the device.
   [[nodiscard]] const Use* use_of(uint32_t device) const {
     return device < uses_.size() && uses_[device].any() ? &uses_[device] : nullptr;
+  }
+  // Somebody has the device for himself, here or elsewhere.
+  [[nodiscard]] bool is_taken(uint32_t device) const {
+    return device < taken_.size() && taken_[device] != 0;
   }
   // How many results have the device of this one for themselves.
   [[nodiscard]] uint32_t exclusive_users(const DeviceResult& result) const;
@@ -76,6 +84,7 @@ class Allocated {
 
   DeviceNumbers& numbers_;
   std::vector<Use> uses_;           // by device number
+  std::vector<uint8_t> taken_;      // by device number; apart, as it is asked most
   std::vector<uint64_t> versions_;  // by pool number
 };
 

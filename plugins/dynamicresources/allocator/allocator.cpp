@@ -119,7 +119,11 @@ std::string Allocator::why(const Node& node) {
 }
 
 Outcome Allocator::allocate(const Node& node) {
-  return search_->run(inventory_.on(node));
+  return search_->run(inventory_.on(node), /*with_picks=*/true);
+}
+
+Outcome Allocator::judge(const Node& node) {
+  return search_->run(inventory_.on(node), /*with_picks=*/false);
 }
 
 std::vector<Allocation> Allocator::allocations(

@@ -46,9 +46,11 @@ class Search;
 
 class Allocator {
  public:
-  // A look at one device for one request is work. More for one node, beyond two looks at each, is
-  // "timed out".
+  // A look at one device for one request is work. More for all nodes together, beyond two looks at
+  // each device, is "timed out". So are more steps of expressions that nobody had asked before;
+  // what they have said by then is known the next time.
   static constexpr uint64_t kMostWork = 500'000;
+  static constexpr uint64_t kMostJudged = 4'000'000;
 
   // Inventory and Allocated must not change while the allocator lives; claims and classes must
   // outlive it.
@@ -57,6 +59,8 @@ class Allocator {
   ~Allocator();
 
   [[nodiscard]] Outcome allocate(const Node& node);
+  // The same without the devices, for nodes that are only asked whether there are any.
+  [[nodiscard]] Outcome judge(const Node& node);
 
   // For people: what is against each device of the node.
   [[nodiscard]] std::string why(const Node& node);

@@ -26,6 +26,7 @@ struct Inventory::Pool {
 
 struct Inventory::View {
   NodePools pools;
+  uint64_t checked = 0;  // when it was known to be good
   uint64_t shared_changed = 0;
   uint64_t local_changed = 0;
   std::vector<std::pair<std::shared_ptr<Pool>, uint64_t>> seen;
@@ -206,13 +207,40 @@ void Inventory::forget(std::string_view node) {
   views_.erase(std::string(node));
 }
 
+const KnownDevice* Inventory::find(const std::string& driver, const std::string& pool,
+                                   std::string_view device) const {
+  const auto found = pools_.find(PoolName(driver, pool));
+  if (found == pools_.end()) return nullptr;
+  for (const auto& [name, slice] : found->second->all) {
+    for (const KnownDevice& known : slice->devices) {
+      if (known.device->name == device) return &known;
+    }
+  }
+  return nullptr;
+}
+
+void Inventory::each_of(std::string_view node,
+                        const std::function<void(const KnownDevice&)>& use) const {
+  const auto local = local_.find(std::string(node));
+  if (local == local_.end()) return;
+  for (const PoolName& name : local->second) {
+    for (const auto& [slice_name, slice] : pools_.at(name)->local.at(local->first)) {
+      for (const KnownDevice& device : slice->devices) use(device);
+    }
+  }
+}
+
 const NodePools& Inventory::on(const Node& node) {
-  std::unique_ptr<View>& kept = views_[std::string(node.name)];
+  auto found = views_.find(node.name);
+  if (found == views_.end()) found = views_.emplace(node.name, nullptr).first;
+  std::unique_ptr<View>& kept = found->second;
+  if (kept && kept->checked == clock_) return kept->pools;
   const bool good = kept && kept->local_changed == 0 && kept->shared_changed == shared_changed_ &&
                     std::all_of(kept->seen.begin(), kept->seen.end(), [](const auto& seen) {
                       return seen.first->changed == seen.second;
                     });
   if (!good) kept = view(node);
+  kept->checked = clock_;
   return kept->pools;
 }
 
@@ -367,7 +395,9 @@ Judgement::Kind Inventory::verdict(const Question& expression, const KnownDevice
 }
 
 Judgement Inventory::judge(const Question& expression, const KnownDevice& device) const {
-  return judge_(expression.text, device.slice->spec.driver, *device.device);
+  Judgement made = judge_(expression.text, device.slice->spec.driver, *device.device);
+  judged_ += 1 + made.steps;
+  return made;
 }
 
 uint32_t Inventory::value(AttributeQuestion& attribute, const KnownDevice& device) const {

@@ -57,6 +57,12 @@ class Inventory {
   // The node's labels changed, or it is gone.
   void forget(std::string_view node);
 
+  // Nullptr: no slice has it.
+  [[nodiscard]] const KnownDevice* find(const std::string& driver, const std::string& pool,
+                                        std::string_view device) const;
+  // Calls `use` for each device of a slice that is of this node alone.
+  void each_of(std::string_view node, const std::function<void(const KnownDevice&)>& use) const;
+
   // Good until a slice changes or the node is forgotten.
   [[nodiscard]] const NodePools& on(const Node& node);
 
@@ -67,6 +73,8 @@ class Inventory {
   [[nodiscard]] Judgement::Kind verdict(const Question& expression,
                                         const KnownDevice& device) const;
   [[nodiscard]] Judgement judge(const Question& expression, const KnownDevice& device) const;
+  // How many steps expressions took so far.
+  [[nodiscard]] uint64_t judged() const { return judged_; }
   // A number, kNoValue, kUnreadValue, or kFirstListValue + position among the page's lists.
   [[nodiscard]] uint32_t value(AttributeQuestion& attribute, const KnownDevice& device) const;
   [[nodiscard]] static const std::vector<uint32_t>& list(const AttributeQuestion& attribute,
@@ -84,6 +92,10 @@ class Inventory {
   struct View;
   template <typename T>
   class Questions;
+  struct TextHash {  // names are looked up without building a string
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
 
   void drop(KnownSlice& slice);
   [[nodiscard]] std::unique_ptr<View> view(const Node& node);
@@ -99,10 +111,12 @@ class Inventory {
   std::map<PoolName, std::shared_ptr<Pool>> pools_;
   std::unordered_map<std::string, std::set<PoolName>> local_;  // by node: pools with its slices
   std::set<PoolName> shared_;                                  // pools with slices of no one node
-  std::unordered_map<std::string, std::unique_ptr<View>> views_;  // by node
+  std::unordered_map<std::string, std::unique_ptr<View>, TextHash, std::equal_to<>>
+      views_;  // by node
   uint64_t clock_ = 0;
   uint64_t shared_changed_ = 0;
   uint64_t devices_ = 0;
+  mutable uint64_t judged_ = 0;
   std::unique_ptr<Questions<Question>> expressions_;
   std::unique_ptr<Questions<AttributeQuestion>> attributes_;
 };

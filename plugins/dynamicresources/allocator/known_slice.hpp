@@ -20,7 +20,8 @@ namespace plimsoll::dra {
 struct Judgement {
   enum class Kind : uint8_t { kFalse, kTrue, kCompileError, kRuntimeError };
   Kind kind = Kind::kFalse;
-  std::string error;  // of the two errors
+  std::string error;   // of the two errors
+  uint64_t steps = 0;  // that it took to find out
 };
 using Judge = std::function<Judgement(const std::string& expression, std::string_view driver,
                                       const Device& device)>;

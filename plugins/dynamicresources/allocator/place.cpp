@@ -33,14 +33,13 @@ Search::Site Search::site(uint32_t position) const {
 }
 
 bool Search::in_use(const Plan::Alternative& alternative, const Site& site) const {
-  const bool shared = site.device->device->allow_multiple_allocations;
-  const uint32_t last = shared ? 0 : last_pick_[site.position];
+  uint32_t last = last_pick_[site.position];
+  if (last != 0 && site.device->device->allow_multiple_allocations) last = 0;
   if (alternative.asked->admin_access) {
     return last != 0 && plan_.alternatives[picks_[last - 1].alternative].claim == alternative.claim;
   }
   if (last != 0) return true;
-  const Allocated::Use* use = allocated_.use_of(site.device->number);
-  return use != nullptr && use->exclusive > 0;
+  return allocated_.is_taken(site.device->number);
 }
 
 // isSelectable. An error goes to `failure`, and is false.

@@ -10,14 +10,15 @@ Search::Search(Inventory& inventory, const Allocated& allocated, const Plan& pla
     : inventory_(inventory),
       allocated_(allocated),
       plan_(plan),
-      most_work_(most_work),
+      work_left_(most_work),
+      judged_before_(inventory.judged()),
       consumptions_(plan.alternatives.size()),
       all_(plan.alternatives.size()),
       results_(plan.claims.size()),
       seen_(plan.constraints.size()),
       chosen_(plan.requests.size()) {}
 
-Outcome Search::run(const NodePools& pools) {
+Outcome Search::run(const NodePools& pools, bool with_picks) {
   Outcome outcome;
   const auto fail = [&](Failure failure) {
     outcome.kind = Outcome::Kind::kError;
@@ -28,7 +29,8 @@ Outcome Search::run(const NodePools& pools) {
   work_ = steps_ = 0;
   if (std::optional<Failure> failure = check(pools)) return fail(*failure);
 
-  work_limit_ = most_work_ + 2 * uint64_t{sites_} * plan_.alternatives.size();
+  const uint64_t looks = 2 * uint64_t{sites_} * plan_.alternatives.size();
+  work_limit_ = work_left_ + looks;
   drawn_.assign(pools.pools.size(), {});
   last_pick_.resize(std::max<size_t>(last_pick_.size(), sites_));
   failure_ = {};
@@ -44,12 +46,15 @@ Outcome Search::run(const NodePools& pools) {
     end = search();
   }
   outcome.steps = steps_;
+  if (work_ > looks) work_left_ -= std::min(work_left_, work_ - looks);
   if (end == End::kDone) {
     outcome.kind = Outcome::Kind::kAllocated;
-    for (const Pick& pick : picks_) {
-      outcome.picks.push_back({pick.alternative, pick.device, pick.consumption});
+    if (with_picks) {
+      for (const Pick& pick : picks_) {
+        outcome.picks.push_back({pick.alternative, pick.device, pick.consumption});
+      }
+      outcome.chosen = chosen_;
     }
-    outcome.chosen = chosen_;
   }
   while (!picks_.empty()) take_back();
   if (end == End::kDone) return outcome;
@@ -121,6 +126,7 @@ std::optional<Failure> Search::collect_all(uint32_t alternative) {
     }
     const uint32_t offset = offsets_[static_cast<size_t>(&entry - pools_->pools.data())];
     for (uint32_t index = 0; index < view.devices.size(); ++index) {
+      if (inventory_.judged() - judged_before_ > Allocator::kMostJudged) return {};
       const Site at = site(offset + index);
       Failure failure;
       const Judgement::Kind selected = selects(of, at, &failure);
@@ -170,7 +176,8 @@ Search::End Search::search() {
 
 bool Search::is_out_of_work() {
   if (!ahead_ && steps_ > patience_) impatient_ = true;
-  return impatient_ || work_ > work_limit_;
+  return impatient_ || work_ > work_limit_ ||
+         inventory_.judged() - judged_before_ > Allocator::kMostJudged;
 }
 
 Search::End Search::enter_request(uint32_t request) {

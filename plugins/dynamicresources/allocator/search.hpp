@@ -20,7 +20,7 @@ class Search {
  public:
   Search(Inventory& inventory, const Allocated& allocated, const Plan& plan, uint64_t most_work);
 
-  [[nodiscard]] Outcome run(const NodePools& pools);
+  [[nodiscard]] Outcome run(const NodePools& pools, bool with_picks);
   // For people: how many devices each request finds, and what is against the others.
   [[nodiscard]] std::string why(const NodePools& pools);
 
@@ -121,7 +121,8 @@ class Search {
   Inventory& inventory_;
   const Allocated& allocated_;
   const Plan& plan_;
-  const uint64_t most_work_;
+  uint64_t work_left_;            // beyond two looks at each device
+  const uint64_t judged_before_;  // by expressions
   std::vector<std::unordered_map<const KnownDevice*, Consumption>> consumptions_;  // by alternative
   std::optional<Failure> static_failure_;  // of plans that ask for no "all": the same on each node
   bool checked_ = false;

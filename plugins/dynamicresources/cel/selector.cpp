@@ -46,7 +46,7 @@ tl::expected<Selector, CompileError> Selector::compile(std::string_view text) {
 }
 
 tl::expected<bool, std::string> Selector::matches(std::string_view driver,
-                                                  const Device& device) const {
+                                                  const Device& device, uint64_t* steps) const {
   for (const auto& [name, attribute] : device.attributes) {
     if (std::holds_alternative<std::monostate>(attribute))
       return tl::unexpected("attribute " + name + ": unsupported attribute value");
@@ -55,6 +55,7 @@ tl::expected<bool, std::string> Selector::matches(std::string_view driver,
   }
   Run run(driver, device);
   Value result = evaluate(*expression_, run);
+  if (steps != nullptr) *steps += run.steps();
   while (result.kind == Kind::kOptional && result.optional != nullptr) result = *result.optional;
   if (result.is_error()) return tl::unexpected(std::string(result.text));
   if (result.kind == Kind::kBool) return result.boolean;

@@ -32,9 +32,10 @@ class Selector {
   [[nodiscard]] static tl::expected<Selector, CompileError> compile(std::string_view text);
 
   // Does the driver's device have what is asked for? An error of the expression on this device is
-  // told by its text.
+  // told by its text. `steps` grows by what it took, at most 1,000,000.
   [[nodiscard]] tl::expected<bool, std::string> matches(std::string_view driver,
-                                                        const Device& device) const;
+                                                        const Device& device,
+                                                        uint64_t* steps = nullptr) const;
 
  private:
   explicit Selector(std::shared_ptr<const Expression> expression)

@@ -17,6 +17,14 @@ namespace {
 
 // v1.ResourceDeviceClassPrefix
 constexpr std::string_view kByClassName = "deviceclass.resource.kubernetes.io/";
+// The node that alone reaches the claim's devices; empty: there are more, or none is named.
+std::string only_node(const ClaimStore::Entry& claim) {
+  const std::optional<NodeSelector> from = claim.reachable_from();
+  if (!from || from->terms.size() != 1 || from->terms[0].fields.size() != 1) return {};
+  const NodeRequirement& field = from->terms[0].fields[0];
+  return field.key == "metadata.name" && field.values.size() == 1 ? field.values[0] : "";
+}
+
 bool names(const std::string& asked, std::string_view name) {
   return asked.empty() || asked == name;
 }
@@ -44,7 +52,9 @@ std::vector<std::string> ClaimStore::Entry::requests_met() const {
 }
 
 ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
-    : host_(std::move(host)), inventory_(numbers_, std::move(judge), gates) {
+    : host_(std::move(host)),
+      inventory_(numbers_, std::move(judge), gates),
+      books_(host_, inventory_, allocated_) {
   publish();
 }
 
@@ -125,6 +135,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     const auto known = claims_.find(key);
     if (known == claims_.end()) return;
     for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
+    books_.claim_counted(key.first + "/" + key.second, {}, {});
     if (const auto at = extended_.find(known->second.extended_of_);
         at != extended_.end() && at->second == key) {
       extended_.erase(at);
@@ -169,6 +180,7 @@ std::optional<std::pair<std::string, std::string>> ClaimStore::extended_claim(
 void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
   let_go(pod_uid);
   for (const DeviceResult& result : allocation.results) allocated_.add(result);
+  books_.claim_counted("pod " + std::string(pod_uid), allocation.results, {});
   held_.emplace(pod_uid, std::move(allocation));
 }
 
@@ -184,6 +196,7 @@ void ClaimStore::let_go(std::string_view pod_uid) {
   const auto held = held_.find(pod_uid);
   if (held == held_.end()) return;
   for (const DeviceResult& result : held->second.results) allocated_.remove(result);
+  books_.claim_counted("pod " + std::string(pod_uid), {}, {});
   held_.erase(held);
 }
 
@@ -215,6 +228,9 @@ void ClaimStore::recount(Entry& claim) {
   for (const DeviceResult& result : claim.counted) allocated_.remove(result);
   for (const DeviceResult& result : now) allocated_.add(result);
   claim.counted = std::move(now);
+  books_.claim_counted(std::string(view(claim.object->object.meta.ns)) + "/" +
+                           std::string(view(claim.object->object.meta.name)),
+                       claim.counted, claim.counted.empty() ? "" : only_node(claim));
 }
 
 Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {
@@ -235,6 +251,16 @@ void ClaimStore::slice_event(std::string_view name) {
   } else {
     inventory_.set(tainted(*object));
   }
+  const auto pool = pools_.find(name);
+  if (pool != pools_.end()) {
+    books_.pool_changed(pool->second.driver, pool->second.pool, pool->second.node);
+    pools_.erase(pool);
+  }
+  if (object == nullptr || object->object.unreadable.len != 0) return;
+  const OfSlice of{std::string(view(object->driver)), std::string(view(object->pool)),
+                   std::string(view(object->place.node_name))};
+  books_.pool_changed(of.driver, of.pool, of.node);
+  pools_.emplace(name, of);
 }
 
 void ClaimStore::rule_event(std::string_view name) {

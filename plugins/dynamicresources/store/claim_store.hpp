@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "plugins/dynamicresources/allocator/allocator.hpp"
+#include "plugins/dynamicresources/store/device_books.hpp"
 #include "plugins/dynamicresources/values/claim.hpp"
 
 namespace plimsoll::dra {
@@ -73,6 +74,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   ClaimStore(const ClaimStore&) = delete;
   ClaimStore& operator=(const ClaimStore&) = delete;
 
+  // Once all plugins are there.
+  void start() { books_.start(); }
   void object_event(const sdk::ObjectEvent& event);
   void node_changed(std::string_view node) { inventory_.forget(node); }
 
@@ -131,6 +134,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   DeviceNumbers numbers_;
   Inventory inventory_;
   Allocated allocated_{numbers_};
+  DeviceBooks books_;
   std::map<Key, Entry> claims_;
   std::map<Key, std::vector<std::function<void()>>> waiting_;
   std::map<std::string, Key, std::less<>> extended_;     // claims for extended resources, by pod
@@ -149,6 +153,10 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     Taint taint;
   };
   std::map<std::string, Rule, std::less<>> rules_;  // those that select any device
+  struct OfSlice {
+    std::string driver, pool, node;
+  };
+  std::map<std::string, OfSlice, std::less<>> pools_;  // by slice
 };
 
 }  // namespace plimsoll::dra

@@ -224,7 +224,7 @@ DeviceTypes::Uses DeviceTypes::find_same_hardware(std::string_view resource) con
     const SameHardware& same = type(t).same_hardware;
     const uint32_t bit = 1U << t;
     if (is_claim) {
-      uses.claims |= same.claims ? bit : 0;
+      uses.claims |= same.claims && !claims_told_ ? bit : 0;
       continue;
     }
     const auto devices = spelt_out(same.devices);
@@ -235,6 +235,13 @@ DeviceTypes::Uses DeviceTypes::find_same_hardware(std::string_view resource) con
       uses.amounts |= bit;
   }
   return uses;
+}
+
+uint32_t DeviceTypes::claims_are_told() {
+  claims_told_ = false;
+  const uint32_t types = find_same_hardware(kClaimsName).claims;
+  claims_told_ = true;
+  return types;
 }
 
 std::string current_resource_name(std::string_view name) {

@@ -162,10 +162,14 @@ class DeviceTypes {
     [[nodiscard]] bool any() const { return (devices | amounts | claims) != 0; }
   };
   [[nodiscard]] Uses find_same_hardware(std::string_view resource) const;
+  // From now on somebody says which devices claims have: that a pod has claims says nothing any
+  // more. Returns the types that claims may be for, by bit.
+  uint32_t claims_are_told();
 
  private:
   std::vector<DeviceType> types_;
   std::array<uint32_t, kMaxTypes> per_device_names_{};
+  bool claims_told_ = false;
 };
 
 // "kubernetes.io/gpu-core" and the like are old spellings of "koordinator.sh/gpu-core"; other names

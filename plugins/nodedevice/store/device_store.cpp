@@ -31,6 +31,19 @@ uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
   return node == nullptr || allocation == nullptr ? 0 : zones_of(*node, *allocation);
 }
 
+void join(void* self, void* ctx, void (*changed)(void* ctx, plimsoll_str node)) {
+  static_cast<DeviceStore*>(self)->claims().join(ctx, changed);
+}
+
+int32_t in_use(void* self, plimsoll_str node, const plimsoll_device_identity* device) {
+  return static_cast<DeviceStore*>(self)->claims().is_in_use(sdk::view(node), *device) ? 1 : 0;
+}
+
+void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
+  static_cast<DeviceStore*>(self)->claims().hold(sdk::view(holder), sdk::view(node),
+                                                 sdk::List<plimsoll_device_identity>(devices));
+}
+
 void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
   const std::string text = accounts_json(static_cast<DeviceStore*>(self)->accounts());
   put(sink, text.data(), text.size());
@@ -49,6 +62,8 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
                   numbers_.changed(slot);
                   host.touch_node(slot);
                   metrics_.node_changed(slot);
+                  const NodeState* node = accounts_.at_slot(slot);
+                  if (node != nullptr) claims_.accounts_changed(node->name);
                 }),
       metrics_(host, accounts_),
       groups_(host, accounts_),
@@ -60,6 +75,9 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   service_.self = this;
   service_.unused_devices = &unused_devices;
   service_.zones_of_pod = &zones_of_pod;
+  service_.join = &join;
+  service_.in_use = &in_use;
+  service_.hold = &hold;
   if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, &service_))
     throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE
                              ": another plugin keeps the device accounts already");
@@ -182,6 +200,7 @@ void DeviceStore::device_event(const sdk::Host& host, std::string_view node_name
   const NodeState& state = *accounts_.find(node_name);
   if (before == nullptr || state.object != object || state.problem != problem)
     news_[std::string(node_name)] = std::hash<std::string_view>{}(json);
+  if (state.object != object) claims_.object_changed(node_name);
   if (state.malformed ? problems.empty() : state.object == object) return;
   complain_of_node(host, node_name, json, problems, state.malformed);
 }

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include <plimsoll/device_accounts.h>
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/accounts/device_metrics.hpp"
 #include "plugins/nodedevice/accounts/state_numbers.hpp"
 #include "plugins/nodedevice/allocation/allocator.hpp"
 #include "plugins/nodedevice/groups/group_service.hpp"
-#include "plugins/nodedevice/store/device_service.h"
+#include "plugins/nodedevice/store/claim_book.hpp"
 
 namespace plimsoll::devices {
 
@@ -60,6 +61,7 @@ class DeviceStore {
 
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
+  [[nodiscard]] ClaimBook& claims() { return claims_; }
   [[nodiscard]] GroupKeeper& groups() { return groups_; }
   [[nodiscard]] const GroupKeeper& groups() const { return groups_; }
   // Which nodes are alike to filters and scores. Loop: brings the numbers up to date.
@@ -92,6 +94,7 @@ class DeviceStore {
   DeviceTypes types_;
   StateNumbers numbers_;
   Accounts accounts_;
+  ClaimBook claims_{types_, accounts_};
   std::vector<Facts> facts_;
   uint64_t last_facts_version_ = 0;
   Facts nothing_;

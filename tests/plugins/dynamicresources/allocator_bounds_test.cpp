@@ -57,12 +57,13 @@ class AllocatorBounds : public testing::Test {
   }
 
   size_t judged_ = 0;
+  uint64_t steps_ = 1;  // of an expression on a device
   DeviceClass class_{"gpu", {"device.driver == \"gpu\""}, {}};
   DeviceNumbers numbers_;
   Inventory inventory_{numbers_,
                        [this](const std::string&, std::string_view, const Device&) {
                          ++judged_;
-                         return Judgement{Judgement::Kind::kTrue, {}};
+                         return Judgement{Judgement::Kind::kTrue, {}, steps_};
                        },
                        {}};
   Allocated allocated_{numbers_};
@@ -84,6 +85,24 @@ TEST_F(AllocatorBounds, AnExpressionIsAskedOncePerDeviceAndSlice) {
   inventory_.set(slice("node-7", 8));
   for (int node = 0; node < 50; ++node) (void)allocate(claims, "node-" + std::to_string(node));
   EXPECT_EQ(judged_, 408U);
+}
+
+// An expression that takes a million steps on each device: an attempt asks about few of them, and
+// the next one knows what they said.
+TEST_F(AllocatorBounds, SlowExpressionsEndTheAttemptAndNotTheLoop) {
+  constexpr size_t kAtMost = Allocator::kMostJudged / 1'000'000 + 1;
+  steps_ = 1'000'000;
+  inventory_.set(slice("node", 30));
+  const std::vector<Claim> claims = {claim({request("r", 30)})};
+  int attempts = 1;
+  for (Outcome outcome = allocate(claims); outcome.kind != Outcome::Kind::kAllocated; ++attempts) {
+    ASSERT_EQ(outcome.kind, Outcome::Kind::kTimedOut);
+    ASSERT_LE(judged_, kAtMost * static_cast<size_t>(attempts));
+    ASSERT_LT(attempts, 31);
+    outcome = allocate(claims);
+  }
+  EXPECT_GT(attempts, 5);
+  EXPECT_EQ(judged_, 30U);
 }
 
 // Eight of sixteen with one root, of which no root has more than seven: 6,435 ways for each first

@@ -237,7 +237,9 @@ std::string hint_of(const Json& vector) {
   const std::string kind = told["resource"];
   const auto object = [&](const Json* from, std::string_view resource) {
     if (from == nullptr) return static_cast<const plimsoll_object*>(nullptr);
-    kept.push_back(decode_object(std::string(resource), "default", "x", from->dump()));
+    const Json& meta = from->at("metadata");
+    kept.push_back(decode_object(std::string(resource), meta.value("namespace", ""), meta.value("name", ""),
+                                 from->dump()));
     return kept.back().get();
   };
   if (kind == "claim") {

@@ -4,7 +4,7 @@
 
 #include <plimsoll/fake_host.hpp>
 
-#include "plugins/nodedevice/store/device_service.h"
+#include <plimsoll/device_accounts.h>
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
 
 namespace plimsoll::devices {
@@ -415,6 +415,74 @@ TEST_F(NodeDeviceTest, OffersAService) {
   EXPECT_EQ(service->unused_devices(service->self, 2, str("gpu")), 2);
   EXPECT_EQ(service->zones_of_pod(service->self, str("uid-a")), 3U);
   EXPECT_EQ(service->zones_of_pod(service->self, str("uid-x")), 0U);
+}
+
+// One device, one book: devices of resource claims are not given by minor, and the reverse.
+class NodeDeviceBooksTest : public NodeDeviceTest {
+ protected:
+  NodeDeviceBooksTest() {
+    service_ = host_.handle().find_service<plimsoll_device_accounts>(
+        PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+    service_->join(service_->self, &changes_, [](void* ctx, plimsoll_str node) {
+      static_cast<std::vector<std::string>*>(ctx)->emplace_back(sdk::view(node));
+    });
+  }
+  static plimsoll_device_identity uuid(const char* text) { return {str(text), {}, {}}; }
+  void hold(const char* holder, std::vector<plimsoll_device_identity> devices) {
+    service_->hold(service_->self, str(holder), str("node-1"),
+                   sdk::list_of<plimsoll_device_identity>(devices));
+  }
+  bool in_use(const plimsoll_device_identity& device) {
+    return service_->in_use(service_->self, str("node-1"), &device) != 0;
+  }
+  std::string place_one(const char* name) {
+    FakePod pod(name);
+    pod.request("nvidia.com/gpu", 1);
+    return plugin_.place(pod, node_);
+  }
+
+  const plimsoll_device_accounts* service_ = nullptr;
+  std::vector<std::string> changes_;
+};
+
+TEST_F(NodeDeviceBooksTest, AClaimsDeviceIsNotGivenByMinor) {
+  hold("ns/early", {uuid("GPU-0")});  // before there is a Device object
+  plugin_.device("node-1", cards(3));
+  hold("ns/late", {{{}, str("GPU-1"), {}}});  // a part of it
+  EXPECT_THAT(place_one("ns/a"), HasSubstr(R"("minor":2)"));
+  EXPECT_EQ(place_one("ns/b"), "Insufficient gpu devices");
+  hold("ns/early", {});
+  EXPECT_THAT(place_one("ns/b"), HasSubstr(R"("minor":0)"));
+}
+
+TEST_F(NodeDeviceBooksTest, ADeviceGivenByMinorIsInUse) {
+  plugin_.device("node-1", cards(2));
+  hold("ns/claim", {uuid("GPU-1")});
+  EXPECT_FALSE(in_use(uuid("GPU-1"))) << "by a claim only";
+  EXPECT_FALSE(in_use(uuid("GPU-0")));
+  changes_.clear();
+  EXPECT_THAT(place_one("ns/a"), HasSubstr(R"("minor":0)"));
+  EXPECT_THAT(changes_, testing::Contains("node-1"));
+  EXPECT_TRUE(in_use(uuid("GPU-0")));
+  EXPECT_FALSE(in_use(uuid("GPU-7"))) << "none of the node's";
+  EXPECT_TRUE(in_use({})) << "may be the one";
+}
+
+// A device of which nothing is said may be any: then none is given.
+TEST_F(NodeDeviceBooksTest, ADeviceThatNobodyKnowsMayBeAny) {
+  plugin_.device("node-1", cards(2));
+  hold("ns/claim", {{}});
+  EXPECT_EQ(place_one("ns/a"), "Insufficient gpu devices");
+  hold("ns/claim", {});
+  EXPECT_THAT(place_one("ns/a"), HasSubstr(R"("minor":)"));
+}
+
+TEST_F(NodeDeviceBooksTest, BusIdsAreOneInAllSpellings) {
+  Json card = test::gpu(0, "16Gi", 0, "pci0000:64");
+  card["topology"]["busID"] = "00000000:65:00.0";
+  plugin_.device("node-1", test::device_object("node-1", {card}));
+  hold("ns/claim", {{{}, {}, str("0000:65:00.0")}});
+  EXPECT_EQ(place_one("ns/a"), "Insufficient GPU Devices");
 }
 
 // What devices there are is one thing for the whole process: profiles cannot disagree about it.

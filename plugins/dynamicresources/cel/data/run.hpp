@@ -51,6 +51,9 @@ class Run {
     Run& run_;
   };
 
+  [[nodiscard]] uint64_t steps() const {
+    return static_cast<uint64_t>(left_ < 0 ? kMostSteps : kMostSteps - left_);
+  }
   // No operator absorbs that the steps are used up.
   [[nodiscard]] bool spent() const { return left_ < 0; }
   [[nodiscard]] static Value out_of_steps() {

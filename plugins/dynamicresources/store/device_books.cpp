@@ -1,0 +1,137 @@
+#include "plugins/dynamicresources/store/device_books.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace plimsoll::dra {
+namespace {
+
+// What drivers call these attributes, whatever their domain.
+constexpr std::array<std::string_view, 3> kBusNames{"pciBusID", "pciAddress", "pciAddr"};
+
+plimsoll_device_identity identity_of(const Device& device) {
+  plimsoll_device_identity identity{};
+  for (const auto& [name, value] : device.attributes) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) continue;
+    const std::string_view id = std::string_view(name).substr(name.rfind('/') + 1);
+    if (id == "uuid") identity.uuid = sdk::str(*text);
+    if (id == "parentUUID") identity.parent_uuid = sdk::str(*text);
+    if (std::find(kBusNames.begin(), kBusNames.end(), id) != kBusNames.end()) {
+      identity.bus_id = sdk::str(*text);
+    }
+  }
+  return identity;
+}
+
+std::string node_of_device(const KnownDevice& known) {
+  const Slice& slice = known.slice->spec;
+  if (slice.node_name && !slice.node_name->empty()) return *slice.node_name;
+  return slice.per_device_nodes ? known.device->node_name.value_or("") : "";
+}
+
+DeviceResult named(const std::string& driver, const std::string& pool, const std::string& device) {
+  DeviceResult result;
+  result.driver = driver;
+  result.pool = pool;
+  result.device = device;
+  return result;
+}
+
+}  // namespace
+
+DeviceBooks::DeviceBooks(sdk::Host host, const Inventory& inventory, Allocated& allocated)
+    : host_(std::move(host)), inventory_(inventory), allocated_(allocated) {}
+
+DeviceBooks::~DeviceBooks() {
+  if (accounts_ == nullptr) return;
+  accounts_->join(accounts_->self, nullptr, nullptr);
+  for (const auto& [holder, held] : held_) tell(holder, {});
+}
+
+void DeviceBooks::start() {
+  accounts_ = host_.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
+                                                           PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+  if (accounts_ == nullptr) return;
+  accounts_->join(accounts_->self, this, [](void* ctx, plimsoll_str node) {
+    static_cast<DeviceBooks*>(ctx)->node_changed(sdk::view(node));
+  });
+  for (const auto& [holder, held] : held_) tell(holder, held);
+}
+
+void DeviceBooks::claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
+                                const std::string& node) {
+  const auto known = held_.find(holder);
+  if (known == held_.end() && results.empty()) return;
+  if (known != held_.end()) {
+    for (const DeviceResult& each : known->second.results) {
+      const auto at = holders_.find(PoolName(each.driver, each.pool));
+      if (at == holders_.end()) continue;
+      at->second.erase(holder);
+      if (at->second.empty()) holders_.erase(at);
+    }
+    held_.erase(known);
+  }
+  const Held held{results, node};
+  tell(holder, held);
+  if (results.empty()) return;
+  for (const DeviceResult& each : results) {
+    holders_[PoolName(each.driver, each.pool)].insert(holder);
+  }
+  held_.emplace(holder, held);
+}
+
+void DeviceBooks::tell(const std::string& holder, const Held& held) const {
+  if (accounts_ == nullptr) return;
+  std::string node = held.node;
+  std::vector<plimsoll_device_identity> devices;
+  for (const DeviceResult& each : held.results) {
+    if (each.admin_access) continue;
+    const KnownDevice* known = inventory_.find(each.driver, each.pool, each.device);
+    if (known == nullptr) {
+      devices.push_back({});
+      continue;
+    }
+    const std::string at = node_of_device(*known);
+    if (at.empty()) continue;  // a device of no one node is none of its own
+    node = at;
+    devices.push_back(identity_of(*known->device));
+  }
+  accounts_->hold(accounts_->self, sdk::str(holder), sdk::str(node),
+                  sdk::list_of<plimsoll_device_identity>(devices));
+}
+
+void DeviceBooks::pool_changed(const std::string& driver, const std::string& pool,
+                               std::string_view node) {
+  if (accounts_ == nullptr) return;
+  if (const auto holders = holders_.find(PoolName(driver, pool)); holders != holders_.end()) {
+    for (const std::string& each : holders->second) tell(each, held_.at(each));
+  }
+  if (!node.empty()) node_changed(node);
+}
+
+void DeviceBooks::node_changed(std::string_view node) {
+  std::set<std::pair<PoolName, std::string>> now;
+  inventory_.each_of(node, [&](const KnownDevice& known) {
+    const plimsoll_device_identity identity = identity_of(*known.device);
+    if (accounts_->in_use(accounts_->self, sdk::str(node), &identity) == 0) return;
+    const Slice& slice = known.slice->spec;
+    now.insert({PoolName(slice.driver, slice.pool), known.device->name});
+  });
+  auto& before = elsewhere_[std::string(node)];
+  for (const auto& [pool, device] : before) {
+    if (now.count({pool, device}) == 0) {
+      allocated_.set_elsewhere(named(pool.first, pool.second, device), false);
+    }
+  }
+  for (const auto& [pool, device] : now) {
+    if (before.count({pool, device}) == 0) {
+      allocated_.set_elsewhere(named(pool.first, pool.second, device), true);
+    }
+  }
+  before = std::move(now);
+  if (before.empty()) elsewhere_.erase(elsewhere_.find(node));
+}
+
+}  // namespace plimsoll::dra
