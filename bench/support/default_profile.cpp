@@ -7,20 +7,31 @@
 namespace plimsoll::bench {
 namespace {
 
-constexpr std::array kPlugins = {"SchedulingGates",    "PrioritySort",
-                                 "NodeName",           "NodeUnschedulable",
-                                 "TaintToleration",    "NodeAffinity",
-                                 "NodePorts",          "NodeResourcesFit",
-                                 "VolumeRestrictions", "NodeVolumeLimits",
-                                 "VolumeBinding",      "VolumeZone",
-                                 "PodTopologySpread",  "InterPodAffinity",
-                                 "DefaultPreemption",  "NodeResourcesBalancedAllocation",
-                                 "DefaultBinder",      "UnsupportedFeatures"};
+constexpr std::array kPlugins = {"SchedulingGates",
+                                 "PrioritySort",
+                                 "NodeName",
+                                 "NodeUnschedulable",
+                                 "TaintToleration",
+                                 "NodeAffinity",
+                                 "NodePorts",
+                                 "NodeResourcesFit",
+                                 "VolumeRestrictions",
+                                 "NodeVolumeLimits",
+                                 "VolumeBinding",
+                                 "VolumeZone",
+                                 "PodTopologySpread",
+                                 "InterPodAffinity",
+                                 "DynamicResources",
+                                 "DefaultPreemption",
+                                 "NodeResourcesBalancedAllocation",
+                                 "DefaultBinder",
+                                 "UnsupportedFeatures"};
 
 // Kubernetes: default_plugins.go. All other plugins have weight 1.
 int32_t default_weight(const std::string& plugin) {
   if (plugin == "TaintToleration") return 3;
-  if (plugin == "NodeAffinity" || plugin == "PodTopologySpread" || plugin == "InterPodAffinity") {
+  if (plugin == "NodeAffinity" || plugin == "PodTopologySpread" || plugin == "InterPodAffinity" ||
+      plugin == "DynamicResources") {
     return 2;
   }
   return 1;
@@ -39,6 +50,7 @@ Result<ProfileSpec> default_profile(const Modules& modules, const std::string& s
       return fail(enabled.error());
     }
   }
+  profile.args["UnsupportedFeatures"] = R"({"resourceClaims":true})";
   for (PluginEntry& entry : profile.at(ExtensionPoint::kScore)) {
     entry.weight = default_weight(entry.name);
   }

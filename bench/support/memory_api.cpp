@@ -8,6 +8,7 @@
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/objects/kinds.hpp"
 
 namespace plimsoll::bench {
 namespace {
@@ -15,6 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kMostWrongs = 20;
+constexpr std::string_view kClaims = "resourceclaims.v1.resource.k8s.io";
+constexpr std::string_view kClaimsPath = "/apis/resource.k8s.io/v1/namespaces/";
 constexpr uint32_t kPodsIndex = 3;  // symbols.hpp
 
 std::string key_of(std::string_view ns, std::string_view name) {
@@ -273,8 +276,38 @@ void MemoryApi::request(ApiRequest request, Answered done) {
   });
 }
 
-// The requests of preemption.
+void MemoryApi::create_object(const RawRef& object) {
+  if (object->resource == kClaims) claims_[key_of(object->ns, object->name)] = object->json;
+  inbox_->post(ObjectUpserted{object});
+}
+
+// Merge patches of a claim and of its status, for the version that the writer has seen.
+void MemoryApi::answer_claim_request(const ApiRequest& request, const Answered& done) {
+  std::string path = request.path.substr(kClaimsPath.size());
+  if (path.ends_with("/status")) path.resize(path.size() - 7);
+  const size_t kind = path.find("/resourceclaims/");
+  if (kind == path.npos || request.method != "PATCH") return done(400, "{}");
+  const std::string ns = path.substr(0, kind);
+  const std::string name = path.substr(path.rfind('/') + 1);
+  const auto found = claims_.find(key_of(ns, name));
+  if (found == claims_.end()) return done(404, R"({"reason":"NotFound"})");
+  Json claim = Json::parse(found->second);
+  Json body = Json::parse(request.body);
+  Json& meta = claim["metadata"];
+  if (body["metadata"].value("resourceVersion", "") != meta.at("resourceVersion")) {
+    return done(409, R"({"message":"the object has been modified"})");
+  }
+  claim.merge_patch(body);
+  meta["resourceVersion"] = std::to_string(++version_);
+  found->second = claim.dump();
+  inbox_->post(ObjectUpserted{decoded({std::string(kClaims), ns, name, meta.at("uid"),
+                                       meta.at("resourceVersion"), found->second})});
+  done(200, found->second);
+}
+
+// The requests of preemption, and of claims.
 void MemoryApi::answer_request(const ApiRequest& request, const Answered& done) {
+  if (request.path.starts_with(kClaimsPath)) return answer_claim_request(request, done);
   const auto path = pod_of_path(request.path);
   const Json body = Json::parse(request.body, nullptr, false);
   const auto found = path ? pods_.find(key_of(path->first, path->second)) : pods_.end();

@@ -64,6 +64,7 @@ class MemoryApi final : public ApiWriter {
   void create_node(NodeRef node);
   void delete_node(const std::string& name);
   void create_pod(NewPod pod);
+  void create_object(const RawRef& object);  // of another kind; ResourceClaims can be patched
   // Without a grace period. False if there is no such pod.
   bool delete_pod(const std::string& ns, const std::string& name);
   // "namespace/name" of the pods of a group, in the order of creation, including deleted pods.
@@ -99,6 +100,7 @@ class MemoryApi final : public ApiWriter {
   Result<void> bind_now(const BindRequest& request);
   Result<void> patch_now(Pod& entry, const std::string& status_patch);
   void answer_request(const ApiRequest& request, const Answered& done);
+  void answer_claim_request(const ApiRequest& request, const Answered& done);
   void check_place(const Pod& entry, const Node& node);
   void account(const Pod& entry, int64_t sign);
   void wrong(std::string what);
@@ -112,6 +114,7 @@ class MemoryApi final : public ApiWriter {
   // The API's thread only.
   std::unordered_map<std::string, Pod> pods_;  // by "namespace/name"
   std::unordered_map<std::string, Node> nodes_;
+  std::unordered_map<std::string, std::string> claims_;  // by "namespace/name": JSON
   std::map<size_t, std::vector<std::pair<std::string, std::string>>> groups_;
   uint64_t version_ = 1;
 

@@ -143,14 +143,15 @@ class Run {
   }
 
   void post_all(const std::vector<RawRef>& objects) {
-    for (const RawRef& object : objects) (*loop_)->post(ObjectUpserted{object});
+    for (const RawRef& object : objects) api_.create_object(object);
   }
 
   Result<void> create_objects(const Op& op) {
     const auto count = workload_.count_of(op, params_);
     if (!count) return fail(count.error());
     for (size_t i = 0; i < *count; ++i) {
-      (*loop_)->post(ObjectUpserted{maker_.object(op.templates.front(), op.ns)});
+      api_.submit(
+          [this, made = maker_.object(op.templates.front(), op.ns)] { api_.create_object(made); });
     }
     return {};
   }

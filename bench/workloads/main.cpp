@@ -81,10 +81,10 @@ int main(int argc, char** argv) {
       std::fflush(stdout);
     }
   }
-  std::fputs(remarks(runs, file->not_run).c_str(), stdout);
+  std::fputs(remarks(runs).c_str(), stdout);
   if (!output.empty()) {
     std::ofstream out(output);
-    out << as_json(runs, file->not_run);
+    out << as_json(runs);
     if (!out.flush()) return give_up(output + " cannot be written");
   }
   return failed ? 1 : 0;

@@ -51,7 +51,7 @@ std::string table_row(const Reported& run) {
   return row;
 }
 
-std::string remarks(const std::vector<Reported>& runs, const std::vector<NotRun>& not_run) {
+std::string remarks(const std::vector<Reported>& runs) {
   std::string all =
       "\nPublished: pods/s that kube-scheduler's scheduler_perf must exceed in its CI. These are "
       "floors, on shared machines, with\netcd and an API server in the same process; what stands "
@@ -60,16 +60,11 @@ std::string remarks(const std::vector<Reported>& runs, const std::vector<NotRun>
   for (const Reported& run : runs) {
     if (!run.workload.note.empty()) all += run.workload.name + ": " + run.workload.note + "\n";
   }
-  if (!not_run.empty()) all += "\nNot run, since the plugin does not exist:\n";
-  for (const NotRun& left_out : not_run) {
-    all += text("  %s (published: %g): %s\n", left_out.name.c_str(), left_out.threshold,
-                left_out.missing.c_str());
-  }
   return all;
 }
 
-std::string as_json(const std::vector<Reported>& runs, const std::vector<NotRun>& not_run) {
-  Json root = {{"workloads", Json::array()}, {"notRun", Json::array()}};
+std::string as_json(const std::vector<Reported>& runs) {
+  Json root = {{"workloads", Json::array()}};
   for (const auto& [workload, outcome] : runs) {
     root["workloads"].push_back(
         {{"name", workload.name},
@@ -92,11 +87,6 @@ std::string as_json(const std::vector<Reported>& runs, const std::vector<NotRun>
          {"churned", outcome.churned},
          {"stalledMilliseconds", outcome.stalled_ms},
          {"failures", outcome.failures}});
-  }
-  for (const NotRun& left_out : not_run) {
-    root["notRun"].push_back({{"name", left_out.name},
-                              {"threshold", left_out.threshold},
-                              {"missing", left_out.missing}});
   }
   return root.dump(2) + "\n";
 }

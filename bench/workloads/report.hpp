@@ -18,9 +18,7 @@ struct Reported {
 [[nodiscard]] std::string table_head();
 [[nodiscard]] std::string table_row(const Reported& run);
 // What the runs left out, and what the figures mean.
-[[nodiscard]] std::string remarks(const std::vector<Reported>& runs,
-                                  const std::vector<NotRun>& not_run);
-[[nodiscard]] std::string as_json(const std::vector<Reported>& runs,
-                                  const std::vector<NotRun>& not_run);
+[[nodiscard]] std::string remarks(const std::vector<Reported>& runs);
+[[nodiscard]] std::string as_json(const std::vector<Reported>& runs);
 
 }  // namespace plimsoll::bench

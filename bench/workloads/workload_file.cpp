@@ -16,8 +16,12 @@ using config::Problems;
 using config::Value;
 
 constexpr std::array kObjectKinds = {
-    ObjectKind{"CSINode", "csinodes.v1.storage.k8s.io"}, ObjectKind{"Namespace", "namespaces"},
+    ObjectKind{"CSINode", "csinodes.v1.storage.k8s.io"},
+    ObjectKind{"DeviceClass", "deviceclasses.v1.resource.k8s.io"},
+    ObjectKind{"Namespace", "namespaces"},
     ObjectKind{"PersistentVolume", "persistentvolumes"},
+    ObjectKind{"ResourceClaim", "resourceclaims.v1.resource.k8s.io", true},
+    ObjectKind{"ResourceSlice", "resourceslices.v1.resource.k8s.io"},
     ObjectKind{"PersistentVolumeClaim", "persistentvolumeclaims", true},
     ObjectKind{"Service", "services", true}};
 
@@ -77,14 +81,6 @@ class Reader {
     }
     fields.each("workloads", [&](const Value& item, const std::string& path) {
       file_.workloads.push_back(read_workload(item, path));
-    });
-    fields.each("notRun", [&](const Value& item, const std::string& path) {
-      NotRun& left_out = file_.not_run.emplace_back();
-      Fields of(&item, path, problems_);
-      of.read("name", left_out.name);
-      of.read("threshold", left_out.threshold);
-      of.read("missing", left_out.missing);
-      of.finish();
     });
     fields.finish();
     return std::move(file_);

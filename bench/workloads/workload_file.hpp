@@ -14,8 +14,6 @@
 //     ops:
 //     - createNodes: {count: $nodes, template: node-default, labels: {zone: a}}
 //     - createPods: {count: $measured, template: pod-default, measure: true}
-//   notRun:
-//   - {name: SchedulingWithResourceClaimTemplate, threshold: 40, missing: DynamicResources}
 //
 // Ops run one after the other. createPods waits until all of its pods are bound, unless `wait:
 // false`. deletePods and churn run by the clock, in parallel with the next ops, until the measured
@@ -89,16 +87,9 @@ struct Workload {
   [[nodiscard]] Result<size_t> number(const std::string& text, const Params& with) const;
 };
 
-struct NotRun {
-  std::string name;
-  double threshold = 0;
-  std::string missing;
-};
-
 struct WorkloadFile {
   std::map<std::string, ObjectTemplate, std::less<>> templates;
   std::vector<Workload> workloads;
-  std::vector<NotRun> not_run;
 };
 
 // The error lists all problems, each with its position. `file` is a name for messages.
