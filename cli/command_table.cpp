@@ -73,6 +73,17 @@ RunCommand add_show(CLI::App& command) {
   return [arguments, socket](const Words&) { return show(*arguments, ask_on_socket(*socket)); };
 }
 
+RunCommand add_ui(CLI::App& command) {
+  const auto arguments = std::make_shared<PageArguments>();
+  const auto socket = std::make_shared<std::string>();
+  add_socket_option(command, *socket);
+  add_page_options(command, *arguments);
+  return [arguments, socket](const Words&) {
+    log_to_stderr(LogLevel::kWarn, LogFormat::kText);
+    return show_page(*arguments, [socket]() -> Result<Ask> { return ask_on_socket(*socket); });
+  };
+}
+
 RunCommand add_debug(CLI::App& command) {
   command.require_subcommand(1);
   return nullptr;
@@ -175,6 +186,10 @@ std::vector<Command> commands() {
        "Show the pods that wait in a running scheduler, and why",
        {"plimsoll queue", "plimsoll queue --socket /run/plimsoll/control.sock"},
        &add_show<&show_queue>},
+      {"ui",
+       "Show nodes, zones, devices and the queue of a running scheduler as a page in a browser",
+       {"plimsoll ui", "plimsoll ui --open --socket /run/plimsoll/control.sock"},
+       &add_ui},
       {"debug",
        "Look into a running scheduler",
        {"plimsoll debug dump", "plimsoll debug compare --settle 5"},

@@ -140,6 +140,7 @@ class Session final : public Connection, public std::enable_shared_from_this<Ses
     response->set("X-Content-Type-Options", "nosniff");
     response->set(field::cache_control, "no-cache, private");
     if (answered.status == 401) response->set(field::www_authenticate, "Bearer");
+    for (const auto& [name, value] : answered.headers) response->set(name, value);
     response->keep_alive(keep_alive);
     if (head_) {
       response->content_length(answered.body.size());

@@ -42,6 +42,7 @@ struct Response {
   int status = 200;
   std::string body = {};
   std::string content_type = "text/plain; charset=utf-8";
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 
 // Takes what makes an answer; that is called on the server's thread. To be called once, on any

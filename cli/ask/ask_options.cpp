@@ -22,6 +22,11 @@ void add_show_options(CLI::App& command, ShowArguments& arguments) {
   add_output_option(command, arguments.output);
 }
 
+void add_page_options(CLI::App& command, PageArguments& arguments) {
+  command.add_flag("--open", arguments.open, "Open the page in the browser of this desktop");
+  command.add_option("--local-port", arguments.port, "Port of the page on 127.0.0.1 (0: any)");
+}
+
 void add_compare_options(CLI::App& command, DebugArguments& arguments) {
   command
       .add_option("--settle", arguments.settle_s,

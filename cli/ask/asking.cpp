@@ -96,9 +96,12 @@ Result<std::string> put(informer::HttpClient& client, const informer::HttpReques
   if (answer->ok()) return std::move(answer->body);
   std::string said = without_last_newlines(answer->body);
   if (answer->status == 401) said += kNotBelieved;
-  return fail(
-      ErrorCode::kUnavailable,
-      said.empty() ? "the scheduler answered with status " + std::to_string(answer->status) : said);
+  const ErrorCode code = answer->status == 404   ? ErrorCode::kNotFound
+                         : answer->status == 400 ? ErrorCode::kInvalid
+                                                 : ErrorCode::kUnavailable;
+  return fail(code, said.empty()
+                        ? "the scheduler answered with status " + std::to_string(answer->status)
+                        : said);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/ask/node_use.hpp"
@@ -73,12 +75,42 @@ std::map<std::string, int64_t> free_of_devices(const json& node) {
   return free;
 }
 
-// By type and minor: what there is, what is used, and what is wrong.
-json devices_of(const json& node) {
+// Pods on nodes, and as what their parts of a node count.
+class Holders {
+ public:
+  explicit Holders(const StateSnapshot& snapshot)
+      : ours_(snapshot.scheduler_names.begin(), snapshot.scheduler_names.end()) {
+    for (const StateSnapshot::PlacedPod& placed : snapshot.placed)
+      pods_.emplace(view(placed.pod->meta.uid), &placed);
+  }
+  // "foreign": another scheduler's; "promised": no report of the node counts it yet; "bound".
+  [[nodiscard]] const char* state(std::string_view uid, bool promised) const {
+    const auto found = pods_.find(uid);
+    if (found == pods_.end()) return promised ? "promised" : "bound";
+    if (!ours_.contains(view(found->second->pod->scheduler_name))) return "foreign";
+    return promised || found->second->assumed ? "promised" : "bound";
+  }
+
+ private:
+  std::set<std::string, std::less<>> ours_;
+  std::unordered_map<std::string_view, const StateSnapshot::PlacedPod*> pods_;  // by uid
+};
+
+// A member of an object, or an empty one.
+const json& member(const json& of, const char* name) {
+  static const json kNone = json::object();
+  const auto found = of.find(name);
+  return found == of.end() || !found->is_object() ? kNone : *found;
+}
+
+bool is_promised(const json& zone_pod) {
+  return zone_pod.value("state", "") == "promised";
+}
+
+// By type and minor: what there is, what is used and by whom, and what is wrong.
+json devices_of(const json& node, const Holders& holders) {
   json devices = json::object();
-  const auto types = node.find("devices");
-  if (types == node.end()) return devices;
-  for (const auto& [type, state] : types->items()) {
+  for (const auto& [type, state] : member(node, "devices").items()) {
     for (const auto& [minor, device] : state.at("minors").items()) {
       json& one = devices[type][minor];
       for (const char* field : {"total", "used", "free"}) one[field] = device.at(field);
@@ -88,7 +120,78 @@ json devices_of(const json& node) {
                                                        : "healthy";
     }
   }
+  for (const auto& [uid, pod] : member(node, "pods").items()) {
+    for (const auto& [type, shares] : member(pod, "devices").items()) {
+      for (const json& share : shares) {
+        const std::string minor = std::to_string(share.at("minor").get<int64_t>());
+        if (!devices.contains(type) || !devices[type].contains(minor)) continue;
+        devices[type][minor]["pods"].push_back(
+            {{"pod", pod.at("pod")}, {"state", holders.state(uid, pod.value("assumed", false))}});
+      }
+    }
+  }
   return devices;
+}
+
+// Of what zones have used, that of pods which is promised, and that of others' pods.
+void add_holders(json& zones, const json& node, const Holders& holders) {
+  for (const auto& [uid, pod] : member(node, "pods").items()) {
+    const std::string as = holders.state(uid, is_promised(pod));
+    if (as == "bound") continue;
+    for (const auto& [zone, charged] : member(pod, "zones").items()) {
+      if (!zones.contains(zone)) continue;
+      for (const auto& [resource, amount] : charged.items()) {
+        const auto use = zones[zone].find(resource);
+        if (use == zones[zone].end()) continue;
+        (*use)[as] = use->value(as, int64_t{0}) + amount_of(resource, charged, resource.c_str());
+      }
+    }
+  }
+}
+
+// Labels that tell nodes apart in groups: a name of its own groups nothing, and what
+// node-feature-discovery finds is more than all others.
+json labels_of(const plimsoll_node& node) {
+  json labels = json::object();
+  for (const plimsoll_label& label : sdk::List<plimsoll_label>(node.meta.labels)) {
+    const std::string_view key = view(label.key);
+    if (key == "kubernetes.io/hostname" || key.starts_with("feature.node.kubernetes.io/")) continue;
+    labels[std::string(key)] = view(label.value);
+  }
+  return labels;
+}
+
+void add_node(json& out, const plimsoll_node& node) {
+  out["labels"] = labels_of(node);
+  if (node.unschedulable != 0) out["unschedulable"] = true;
+  for (const plimsoll_taint& taint : sdk::List<plimsoll_taint>(node.taints)) {
+    const char* effect = taint.effect == PLIMSOLL_EFFECT_NO_SCHEDULE          ? ":NoSchedule"
+                         : taint.effect == PLIMSOLL_EFFECT_PREFER_NO_SCHEDULE ? ":PreferNoSchedule"
+                                                                              : ":NoExecute";
+    const std::string value(view(taint.value));
+    out["taints"].push_back(std::string(view(taint.key)) + (value.empty() ? "" : "=" + value) +
+                            effect);
+  }
+}
+
+// The pods on the nodes of `wanted`, with the zones and devices that are theirs.
+void add_pods(const StateSnapshot& snapshot, const Holders& holders, const json& zones,
+              const json& devices, const std::map<std::string, json*, std::less<>>& wanted) {
+  for (const auto& [name, node] : wanted) (*node)["pods"] = json::array();
+  for (const StateSnapshot::PlacedPod& placed : snapshot.placed) {
+    const auto found = wanted.find(view(placed.pod->node_name));
+    if (found == wanted.end()) continue;
+    const std::string uid(view(placed.pod->meta.uid));
+    const json& zoned = member(member(member(zones, found->first.c_str()), "pods"), uid.c_str());
+    const json& held = member(member(member(devices, found->first.c_str()), "pods"), uid.c_str());
+    json pod{{"pod", full_name(*placed.pod)}, {"state", holders.state(uid, is_promised(zoned))}};
+    if (zoned.value("state", "") == "no zones known") pod["state"] = "uncertain";
+    if (!member(zoned, "zones").empty()) pod["zones"] = zoned["zones"];
+    for (const auto& [type, shares] : member(held, "devices").items()) {
+      for (const json& share : shares) pod["devices"][type].push_back(share.at("minor"));
+    }
+    (*found->second)["pods"].push_back(std::move(pod));
+  }
 }
 
 // `largest`: of each resource, the most that a device has. So a column has one unit.
@@ -148,12 +251,14 @@ constexpr const char* kStandby =
 
 }  // namespace
 
-std::string use_json(const StateSnapshot& snapshot) {
+std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
   const json zones_by_node = nodes_of(snapshot, kZonesFrom);
   const json devices_by_node = nodes_of(snapshot, kDevicesFrom);
   std::map<std::string, std::vector<node::ZoneReport>> zones;
   for (const auto& [name, node] : zones_by_node.items()) zones[name] = zones_of(node);
   std::vector<NodeUse> uses = node_use(snapshot, zones);
+  if (!choice.node.empty())
+    std::erase_if(uses, [&](const NodeUse& use) { return use.node != choice.node; });
   for (NodeUse& use : uses) {
     const auto found = devices_by_node.find(use.node);
     if (found == devices_by_node.end()) continue;
@@ -163,13 +268,27 @@ std::string use_json(const StateSnapshot& snapshot) {
       at->second.used = std::max(at->second.used, at->second.allocatable - free);
     }
   }
+  const Holders holders(snapshot);
   json nodes = node_use_json(uses);
+  std::map<std::string, json*, std::less<>> by_name;
   for (json& node : nodes) {
-    const auto found = devices_by_node.find(node.at("node").get<std::string>());
-    node["devices"] = found == devices_by_node.end() ? json::object() : devices_of(*found);
+    const std::string name = node.at("node");
+    by_name[name] = &node;
+    node["devices"] = devices_of(member(devices_by_node, name.c_str()), holders);
+    const json& zoned = member(zones_by_node, name.c_str());
+    add_holders(node["zones"], zoned, holders);
+    for (const char* field : {"report", "uncertain"})
+      if (zoned.contains(field)) node[field] = zoned[field];
   }
-  return json{{"standby", snapshot.standby}, {"nodes", std::move(nodes)}}.dump(
-      -1, ' ', false, json::error_handler_t::replace);
+  for (const StateSnapshot::Node& node : snapshot.nodes) {
+    const auto found = by_name.find(view(node.node->meta.name));
+    if (found != by_name.end()) add_node(*found->second, *node.node);
+  }
+  if (choice.pods) add_pods(snapshot, holders, zones_by_node, devices_by_node, by_name);
+  return json{{"standby", snapshot.standby},
+              {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
+              {"nodes", std::move(nodes)}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string use_text(std::string_view text, size_t most) {

@@ -10,12 +10,18 @@
 
 namespace plimsoll::cli {
 
-// {"standby": ..., "nodes": [...]}: of each node what node_use_json has, and by type and minor its
-// "devices". Zones and devices are as the plugins count them (StateSnapshot::plugins): with
-// everything that is promised. Nothing of them without the plugins. Of a resource that stands for
-// devices, what no pod can have any more counts as used: a card of which a share is given is no
-// whole card.
-[[nodiscard]] std::string use_json(const StateSnapshot& snapshot);
+// What is shown of the nodes.
+struct UseChoice {
+  std::string node = {};  // only this one; empty: all
+  bool pods = false;      // with the pods on each
+};
+
+// {"standby": ..., "loopMilliseconds": ..., "nodes": [...]}: of each node what node_use_json has,
+// by type and minor its "devices", and what docs/ui.md has of its labels and of who holds what.
+// Zones and devices are as the plugins count them (StateSnapshot::plugins): with everything that is
+// promised. Nothing of them without the plugins. Of a resource that stands for devices, what no pod
+// can have any more counts as used: a card of which a share is given is no whole card.
+[[nodiscard]] std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice = {});
 
 // Tables for people, of what use_json and queue_json return. `most`: nodes, or pods, of which those
 // that have waited longest come first.

@@ -2,6 +2,8 @@
 // What the commands that ask a scheduler take. Each function returns the process's
 // exit status. 0: success. 1: failure, with the reason on standard error.
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "cli/ask/asking.hpp"
@@ -24,6 +26,16 @@ struct ShowArguments {
 [[nodiscard]] int show_use(const ShowArguments& arguments, const Ask& ask);
 // The pods that wait.
 [[nodiscard]] int show_queue(const ShowArguments& arguments, const Ask& ask);
+
+struct PageArguments {
+  bool open = false;       // by the desktop's browser
+  std::uint16_t port = 0;  // on 127.0.0.1; 0: any that is free
+};
+// Finds the way to a scheduler.
+using Reach = std::function<Result<Ask>()>;
+// Serves the page (docs/ui.md) to this user's browser, and hands on what it asks, until a signal
+// ends it.
+[[nodiscard]] int show_page(const PageArguments& arguments, const Reach& reach);
 
 struct DebugArguments {
   double settle_s = 5;  // how long a difference must last

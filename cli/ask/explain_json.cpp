@@ -53,7 +53,7 @@ std::string dump(const ordered_json& value) {
   return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-ordered_json queue_json(const ExplainedQueuePlace& queue) {
+ordered_json place_json(const ExplainedQueuePlace& queue) {
   ordered_json out{{"place", queue.place},
                    {"podsThere", queue.pods_there},
                    {"attempts", queue.attempts},
@@ -201,7 +201,7 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
     out["waitsForKinds"].push_back(loss_json(loss));
   }
   for (const ExplainedLoss& loss : explanation.outdated) out["outdated"].push_back(loss_json(loss));
-  if (explanation.queue) out["queue"] = queue_json(*explanation.queue);
+  if (explanation.queue) out["queue"] = place_json(*explanation.queue);
   if (explanation.placement) {
     out["placement"] = placement_json(*explanation.placement, explanation.node, max_fitting);
   }
@@ -232,6 +232,8 @@ ordered_json queued_json(const StateSnapshot& snapshot) {
     if (queued.pod->nominated_node_name.len != 0) {
       entry["nominatedNode"] = view(queued.pod->nominated_node_name);
     }
+    if (queued.pod->scheduled_message.len != 0)
+      entry["message"] = view(queued.pod->scheduled_message);
     queue.push_back(std::move(entry));
   }
   return queue;
@@ -240,7 +242,9 @@ ordered_json queued_json(const StateSnapshot& snapshot) {
 }  // namespace
 
 std::string queue_json(const StateSnapshot& snapshot) {
-  return dump({{"standby", snapshot.standby}, {"queue", queued_json(snapshot)}});
+  return dump({{"standby", snapshot.standby},
+               {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
+               {"queue", queued_json(snapshot)}});
 }
 
 std::string snapshot_json(const StateSnapshot& snapshot) {

@@ -19,7 +19,7 @@ namespace plimsoll::cli {
 
 [[nodiscard]] std::string snapshot_json(const StateSnapshot& snapshot);
 
-// {"standby": ..., "queue": [...]} of it.
+// {"standby": ..., "loopMilliseconds": ..., "queue": [...]} of it.
 [[nodiscard]] std::string queue_json(const StateSnapshot& snapshot);
 
 [[nodiscard]] std::string differences_json(const std::vector<StateDifference>& differences,

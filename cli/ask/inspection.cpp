@@ -24,6 +24,7 @@
 #include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/inspect/snapshot.hpp"
 #include "informer/watch/cluster_list.hpp"
+#include "ui/page.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -35,6 +36,7 @@ using serving::Response;
 
 constexpr size_t kMaxJobs = 4;  // comparisons in the queue
 constexpr double kMaxSettleSeconds = 600;
+const std::string kPage = "/debug/ui/";
 
 Response ok(std::string result) {
   return {200, std::move(result), "application/json"};
@@ -185,11 +187,20 @@ struct Inspection::Impl {
   }
 
   // The state, as `text` writes it; `plugins`: with what plugins keep themselves.
-  void state(bool plugins, std::string (*text)(const StateSnapshot&), Reply reply) {
-    scheduler.post(Task{[&loop = scheduler, plugins, text, reply = std::move(reply)] {
-      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(plugins));
-      reply([result = std::move(result), text] { return ok(text(*result)); });
-    }});
+  void state(bool plugins, std::function<std::string(const StateSnapshot&)> text, Reply reply) {
+    scheduler.post(
+        Task{[&loop = scheduler, plugins, text = std::move(text), reply = std::move(reply)] {
+          auto result = std::make_shared<const StateSnapshot>(loop.snapshot(plugins));
+          reply([result = std::move(result), text] { return ok(text(*result)); });
+        }});
+  }
+
+  void use(const Request& asked, Reply reply) {
+    const std::vector<std::string> nodes = asked.parameters("node");
+    const UseChoice choice{nodes.empty() ? "" : nodes.front(), asked.has("pods")};
+    state(
+        true, [choice](const StateSnapshot& known) { return use_json(known, choice); },
+        std::move(reply));
   }
 
   void compare(const Request& asked, const Reply& reply) {
@@ -286,8 +297,12 @@ Inspection::~Inspection() {
 }
 
 const std::vector<std::string>& Inspection::paths() {
-  static const std::vector<std::string> kPaths{"/debug/compare", "/debug/dump", "/debug/explain",
-                                               "/debug/queue", "/debug/top"};
+  static const std::vector<std::string> kPaths = [] {
+    std::vector<std::string> paths{"/debug/compare", "/debug/dump", "/debug/explain",
+                                   "/debug/queue", "/debug/top"};
+    for (const std::string& name : ui::names()) paths.push_back(kPage + name);
+    return paths;
+  }();
   return kPaths;
 }
 
@@ -296,8 +311,10 @@ void Inspection::answer(const Request& request, Reply reply) {
   if (request.path == "/debug/explain") return impl_->explain(request, std::move(reply));
   if (request.path == "/debug/dump") return impl_->state(true, &snapshot_json, std::move(reply));
   if (request.path == "/debug/queue") return impl_->state(false, &queue_json, std::move(reply));
-  if (request.path == "/debug/top") return impl_->state(true, &use_json, std::move(reply));
+  if (request.path == "/debug/top") return impl_->use(request, std::move(reply));
   if (request.path == "/debug/compare") return impl_->compare(request, reply);
+  if (request.path.starts_with(kPage))
+    return reply(ready(ui::file(std::string_view(request.path).substr(kPage.size()))));
   reply(ready(refusal("there is no question " + request.path)));
 }
 

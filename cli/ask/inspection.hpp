@@ -39,9 +39,10 @@ class Inspection {
   //
   //   GET /debug/explain?pod=NAMESPACE/NAME&nodes=10&texts=3
   //   GET /debug/queue
-  //   GET /debug/top
+  //   GET /debug/top?node=NAME&pods
   //   GET /debug/dump
   //   GET /debug/compare?settleSeconds=5
+  //   GET /debug/ui/    the page that draws them (ui/page.hpp)
   //
   // 200 with the result as JSON; 400: the question makes no sense; 404: nothing is known of it.
   // A question that is still open when the scheduler stops gets no answer.

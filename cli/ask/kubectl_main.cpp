@@ -46,10 +46,15 @@ void add_remote_options(CLI::App& command, RemoteArguments& into) {
 }
 
 // `account`: whose rights the command takes.
-int ask_remotely(const char* command, RemoteArguments way, const char* account,
-                 const std::function<int(RemoteScheduler&, const Ask&)>& run) {
+RemoteArguments as(const char* account, RemoteArguments way) {
   if (way.service_account.empty())
     way.service_account = way.scheduler_namespace + "/" + way.lease + account;
+  return way;
+}
+
+int ask_remotely(const char* command, const RemoteArguments& given, const char* account,
+                 const std::function<int(RemoteScheduler&, const Ask&)>& run) {
+  const RemoteArguments way = as(account, given);
   const auto scheduler = RemoteScheduler::reach(way);
   if (!scheduler) return failure(command, scheduler.error().message);
   return run(**scheduler, [&scheduler](const informer::HttpRequest& question) {
@@ -91,6 +96,12 @@ int kubectl_main(int argc, char** argv) {
                     " -o json --server https://10.0.0.7:10259 --certificate-authority ca.crt");
   }
 
+  PageArguments page_arguments;
+  CLI::App* page_command =
+      app.add_subcommand("ui", "Show nodes, zones, devices and the queue as a page in a browser");
+  add_page_options(*page_command, page_arguments);
+  page_command->footer("Examples:\n  kubectl plimsoll ui --open");
+
   DebugArguments debug_arguments;
   std::string level;
   CLI::App* debug_command = app.add_subcommand("debug", "Look into the scheduler");
@@ -110,8 +121,8 @@ int kubectl_main(int argc, char** argv) {
   level_command->footer(
       "Examples:\n  kubectl plimsoll debug log-level\n"
       "  kubectl plimsoll debug log-level debug --pod plimsoll-6c9d8f7b5-x2x4z");
-  for (CLI::App* command :
-       {explain_command, top_command, queue_command, dump_command, compare_command, level_command})
+  for (CLI::App* command : {explain_command, top_command, queue_command, page_command, dump_command,
+                            compare_command, level_command})
     add_remote_options(*command, way);
 
   try {
@@ -132,6 +143,14 @@ int kubectl_main(int argc, char** argv) {
     const bool top = top_command->parsed();
     return ask_remotely(top ? "top" : "queue", way, kViewer, [&](RemoteScheduler&, const Ask& ask) {
       return top ? show_use(show_arguments, ask) : show_queue(show_arguments, ask);
+    });
+  }
+  if (page_command->parsed()) {
+    return show_page(page_arguments, [way = as(kViewer, way)]() -> Result<Ask> {
+      auto reached = RemoteScheduler::reach(way);
+      if (!reached) return fail(reached.error());
+      return [scheduler = std::shared_ptr<RemoteScheduler>(std::move(*reached))](
+                 const informer::HttpRequest& question) { return scheduler->ask(question); };
     });
   }
   if (debug_command->parsed()) {

@@ -1,9 +1,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -23,6 +26,7 @@
 #include "lab/simulate/simulation_notes.hpp"
 #include "lab/simulate/simulation_report.hpp"
 #include "lab/simulate/time_limit.hpp"
+#include "ui/page.hpp"
 
 namespace plimsoll::cli {
 namespace {
@@ -152,8 +156,8 @@ json run_json(const sandbox::PodLife& life) {
   return run;
 }
 
-void print_json(const SimulationResult& result, const SimulateArguments& arguments,
-                const std::vector<InputFile>& inputs) {
+json result_json(const SimulationResult& result, const SimulateArguments& arguments,
+                 const std::vector<InputFile>& inputs, bool report) {
   json pods = json::array();
   for (const Placement& placement : result.placements) pods.push_back(pod_json(placement));
   json runs = json::array();
@@ -197,8 +201,26 @@ void print_json(const SimulationResult& result, const SimulateArguments& argumen
     out["explanations"].push_back(answer ? json{{"ok", true}, {"result", json::parse(*answer)}}
                                          : json{{"ok", false}, {"error", answer.error().message}});
   }
-  if (arguments.report) out["report"] = report_json(result);
-  std::cout << out.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  if (report) out["report"] = report_json(result);
+  return out;
+}
+
+// The page with what docs/ui.md describes. The error: why it could not be written.
+Result<void> write_page(const std::string& path, const SimulationResult& result,
+                        const SimulateArguments& arguments, const std::vector<InputFile>& inputs) {
+  json explanations = json::array();
+  for (const auto& [pod, answer] : result.view.explained)
+    explanations.push_back({{"pod", pod}, {"result", json::parse(answer)}});
+  const json view{{"apiVersion", "plimsoll.io/view/v1"},
+                  {"top", json::parse(result.view.top)},
+                  {"queue", json::parse(result.view.queue)},
+                  {"explanations", std::move(explanations)},
+                  {"simulation", result_json(result, arguments, inputs, true)}};
+  std::ofstream file(path, std::ios::binary);
+  file << ui::single_file(view.dump(-1, ' ', false, json::error_handler_t::replace)) << std::flush;
+  if (!file)
+    return fail(ErrorCode::kUnavailable, "cannot write " + path + ": " + std::strerror(errno));
+  return {};
 }
 
 // RFC 4180; the line ends are those of this system.
@@ -338,6 +360,7 @@ int simulate(const SimulateArguments& arguments) {
     std::_Exit(status);
   };
   options.until = arguments.until;
+  options.view = !arguments.html.empty();
   options.as_schedulers = arguments.as_schedulers;
   ProgressLine progress;
   limit.doing("making the cluster");
@@ -352,13 +375,19 @@ int simulate(const SimulateArguments& arguments) {
   if (!result) return failure("simulate", result.error().message);
   result->notes.insert(result->notes.begin(), notes.begin(), notes.end());
   if (arguments.output == "json") {
-    print_json(*result, arguments, inputs);
+    std::cout << result_json(*result, arguments, inputs, arguments.report)
+                     .dump(2, ' ', false, json::error_handler_t::replace)
+              << "\n";
   } else if (arguments.output == "csv") {
     print_csv(*result);
   } else {
     print_text(*result, nodes_shown(arguments.nodes));
     if (arguments.report) std::cout << report_text(*result);
     print_explanations(*result);
+  }
+  if (!arguments.html.empty()) {
+    const auto written = write_page(arguments.html, *result, arguments, inputs);
+    if (!written) return failure("simulate", written.error().message);
   }
   if (!result->settled) {
     return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
@@ -374,6 +403,10 @@ int simulate(const SimulateArguments& arguments) {
               << expectations.size() << " hold\n";
   }
   for (const std::string& text : broken) std::cerr << "  not so: " << text << "\n";
+  if (!arguments.html.empty()) {
+    std::cerr << "the cluster as a picture: open file://"
+              << std::filesystem::absolute(arguments.html).string() << " in a browser\n";
+  }
   return broken.empty() ? 0 : 1;
 }
 

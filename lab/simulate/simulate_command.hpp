@@ -17,6 +17,7 @@ struct SimulateArguments {
   bool lenient = false;         // what is not understood is noted, not refused
   std::string output = "text";  // or json, or csv
   bool report = false;          // print the topology report
+  std::string html;             // file for the page that shows the result; empty: none
   std::optional<double> until;  // when the run ends, in seconds; null: when nothing moves
   std::vector<std::string> as_schedulers;    // whose waiting pods are taken
   std::string unknown_zones = "optimistic";  // or pessimistic

@@ -58,6 +58,9 @@ RunCommand add_simulate(CLI::App& command) {
       .add_option("-o,--output", arguments->output,
                   "text, json (docs/simulation.schema.json), or csv: the pods alone")
       ->check(CLI::IsMember({"text", "json", "csv"}));
+  command.add_option("--html", arguments->html,
+                     "Also write the result as a page for browsers into this file: one file, which "
+                     "asks nobody for anything (docs/ui.md)");
   command
       .add_option("--report-delay-ms", arguments->report_delay_ms,
                   "How late nodes report their topology")

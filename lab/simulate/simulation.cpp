@@ -180,6 +180,37 @@ StateSnapshot snapshot_of(Scheduler& scheduler) {
   return state.get();
 }
 
+// Pods are explained until the answers have this size: at many nodes each is long.
+constexpr size_t kMostExplained = size_t{4} << 20;
+
+Result<std::string> explanation_of(Session& session, const std::string& pod) {
+  return ask_session(session)(
+      question("explain", {{"pod", pod}, {"nodes", kNodesExplained}, {"texts", kTextsExplained}}));
+}
+
+SimulationView view_of(Session& session, const StateSnapshot& state) {
+  SimulationView view;
+  const Ask ask = ask_session(session);
+  if (auto top = ask(question("top", {{"pods", ""}}))) view.top = std::move(*top);
+  if (auto queue = ask(question("queue"))) view.queue = std::move(*queue);
+  std::vector<std::string> pods;
+  for (const auto& queued : state.queued) pods.push_back(full_name(*queued.pod));
+  const std::set<std::string_view> ours(state.scheduler_names.begin(), state.scheduler_names.end());
+  for (const auto& placed : state.placed) {
+    if (ours.contains(plimsoll::view(placed.pod->scheduler_name)))
+      pods.push_back(full_name(*placed.pod));
+  }
+  size_t size = 0;
+  for (const std::string& pod : pods) {
+    if (size > kMostExplained) break;
+    auto answer = explanation_of(session, pod);
+    if (!answer) continue;
+    size += answer->size();
+    view.explained.emplace_back(pod, std::move(*answer));
+  }
+  return view;
+}
+
 uint64_t failed_bindings(const sandbox::ApiServer& server) {
   uint64_t failed = 0;
   for (const sandbox::RequestCount& count : server.request_counts()) {
@@ -338,9 +369,9 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   result.simulated_seconds = clock->seconds() - begin;
   const StateSnapshot state = snapshot_of((*session)->scheduler());
   for (const std::string& pod : options.explain) {
-    result.explanations.push_back(ask_session(**session)(question(
-        "explain", {{"pod", pod}, {"nodes", kNodesExplained}, {"texts", kTextsExplained}})));
+    result.explanations.push_back(explanation_of(**session, pod));
   }
+  if (options.view) result.view = view_of(**session, state);
   (*session)->stop();
   result.scheduler = (*session)->scheduler().stats();
   watcher.follow(0ms);

@@ -39,6 +39,7 @@ struct SimulationOptions {
   // null: see run_simulation.
   std::optional<double> until;
   std::vector<std::string> explain;  // pods, "namespace/name", to be explained at the end
+  bool view = false;                 // what SimulationResult::view has is wanted
   std::function<void(const std::string& url)> on_serving;  // the API server's
   // Told when the scheduler loop hangs, or is busy with one thing for half of `timeout`. It should
   // end the process: what hangs cannot be stopped.
@@ -53,6 +54,14 @@ struct SimulationOptions {
 struct Window {
   double from = 0;
   double to = 0;
+};
+
+// What the scheduler says at the end, for the page that draws it: the answers of `plimsoll top`,
+// `queue` and `explain` as JSON.
+struct SimulationView {
+  std::string top;
+  std::string queue;
+  std::vector<std::pair<std::string, std::string>> explained;  // by pod, those that wait first
 };
 
 struct SimulationResult {
@@ -81,6 +90,7 @@ struct SimulationResult {
   std::vector<sandbox::PodLife> lives;
   double simulated_seconds = 0;  // at the end
   SchedulerStats scheduler;
+  SimulationView view;
 };
 
 // The oracle in place of NodeResourceTopologyMatch (sandbox/kubelet/oracle.hpp), for load_modules.

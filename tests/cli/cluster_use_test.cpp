@@ -184,6 +184,97 @@ TEST_F(ClusterUse, DevicesHaveOneUnitToo) {
               AllOf(HasSubstr("gpu-memory 8Gi/16Gi "), HasSubstr("gpu-memory 0.2Gi/0.5Gi ")));
 }
 
+// A pod of ours that its node's report counts, one that it does not count yet, one of another
+// scheduler, and one whose zones nobody knows.
+TEST_F(ClusterUse, SaysWhoHoldsWhat) {
+  StateSnapshot state = snapshot();
+  state.scheduler_names = {"topo"};
+  state.took_us = 1500;
+  auto node = decode_node(json{{"metadata",
+                                {{"name", "a"},
+                                 {"labels",
+                                  {{"pool", "gpu"},
+                                   {"kubernetes.io/hostname", "a"},
+                                   {"feature.node.kubernetes.io/cpu-x", "true"}}}}},
+                               {"spec",
+                                {{"unschedulable", true},
+                                 {"taints",
+                                  {{{"key", "k"}, {"value", "v"}, {"effect", "NoExecute"}},
+                                   {{"key", "x"}, {"effect", "NoSchedule"}}}}}}}
+                              .dump(),
+                          symbols_);
+  ASSERT_TRUE(node) << node.error().message;
+  state.nodes[1].node = *node;
+  for (const auto& [name, scheduler] :
+       {std::pair("bound", "topo"), {"fresh", "topo"}, {"foreign", "other"}, {"lost", "topo"}}) {
+    auto pod = decode_pod(json{{"metadata", {{"namespace", "n"}, {"name", name}, {"uid", name}}},
+                               {"spec", {{"nodeName", "a"}, {"schedulerName", scheduler}}}}
+                              .dump(),
+                          symbols_);
+    ASSERT_TRUE(pod) << pod.error().message;
+    state.placed.push_back({*pod, false});
+  }
+  const auto zoned = [](const char* name, const char* as, const char* cpus) {
+    return json{
+        {"pod", std::string("n/") + name}, {"state", as}, {"zones", {{"node-0", {{"cpu", cpus}}}}}};
+  };
+  state.plugins["NodeResourceTopologyMatch"] =
+      json{{"nodes",
+            {{"a",
+              {{"report", "read"},
+               {"uncertain", "its kubelet is away"},
+               {"zones", {{"node-0", {{"cpu", {{"allocatable", "8"}, {"free", "1"}}}}}}},
+               {"pods",
+                {{"bound", zoned("bound", "reported", "2")},
+                 {"fresh", zoned("fresh", "promised", "1500m")},
+                 {"foreign", zoned("foreign", "reported", "3")},
+                 {"lost", {{"pod", "n/lost"}, {"state", "no zones known"}}}}}}}}}}
+          .dump();
+  const json card{{"present", true},
+                  {"healthy", true},
+                  {"total", {{"gpu-core", 100}}},
+                  {"used", {{"gpu-core", 100}}},
+                  {"free", {{"gpu-core", 0}}}};
+  state.plugins["NodeDevice"] =
+      json{{"nodes",
+            {{"a",
+              {{"devices", {{"gpu", {{"minors", {{"0", card}, {"1", card}}}}}}},
+               {"pods",
+                {{"fresh", {{"pod", "n/fresh"}, {"devices", {{"gpu", {{{"minor", 1}}}}}}}},
+                 {"bound",
+                  {{"pod", "n/bound"},
+                   {"assumed", true},
+                   {"devices", {{"gpu", {{{"minor", 0}}, {{"minor", 7}}}}}}}}}}}}}}}
+          .dump();
+
+  const json use = json::parse(use_json(state));
+  EXPECT_EQ(use["loopMilliseconds"], 1.5);
+  const json& a = use["nodes"][0];
+  EXPECT_EQ(a["zones"]["node-0"]["cpu"],
+            (json{{"used", 7000}, {"allocatable", 8000}, {"promised", 1500}, {"foreign", 3000}}));
+  EXPECT_EQ(a["devices"]["gpu"]["0"]["pods"], (json{{{"pod", "n/bound"}, {"state", "promised"}}}));
+  EXPECT_EQ(a["devices"]["gpu"]["1"]["pods"], (json{{{"pod", "n/fresh"}, {"state", "bound"}}}));
+  EXPECT_EQ(a["labels"], (json{{"pool", "gpu"}}));
+  EXPECT_EQ(a["taints"], (json{"k=v:NoExecute", "x:NoSchedule"}));
+  EXPECT_EQ(a["unschedulable"], true);
+  EXPECT_EQ(a["report"], "read");
+  EXPECT_EQ(a["uncertain"], "its kubelet is away");
+  EXPECT_FALSE(a.contains("pods"));
+
+  const json one = json::parse(use_json(state, {.node = "a", .pods = true}))["nodes"];
+  ASSERT_EQ(one.size(), 1U);
+  const json& pods = one[0]["pods"];
+  ASSERT_EQ(pods.size(), 4U);
+  EXPECT_EQ(pods[0], (json{{"pod", "n/bound"},
+                           {"state", "bound"},
+                           {"zones", {{"node-0", {{"cpu", "2"}}}}},
+                           {"devices", {{"gpu", {0, 7}}}}}));
+  EXPECT_EQ(pods[1]["state"], "promised");
+  EXPECT_EQ(pods[2]["state"], "foreign");
+  EXPECT_EQ(pods[3], (json{{"pod", "n/lost"}, {"state", "uncertain"}}));
+  EXPECT_TRUE(json::parse(use_json(state, {.node = "nobody"}))["nodes"].empty());
+}
+
 TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
   StateSnapshot state = snapshot();
   state.plugins = {{"NodeDevice", "no JSON"}, {"NodeResourceTopologyMatch", "[]"}};

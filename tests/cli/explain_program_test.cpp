@@ -18,6 +18,7 @@
 #include "serving/http_server.hpp"
 #include "tests/support/child_process.hpp"
 #include "tests/support/temp_dir.hpp"
+#include "tests/support/web_client.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -252,6 +253,37 @@ TEST_F(KubectlPlimsoll, SendsATokenThatIsGoodForTheSchedulerOnly) {
   EXPECT_EQ(ask_believing({"queue", "--token", "given"}).code, 0);
   EXPECT_EQ(token_requests_.size(), 1U);
   EXPECT_EQ(asked_.at(1).bearer_token, "given");
+}
+
+// With the rights of the viewer: the page's files come from this program. A token ends: another one
+// is asked for.
+TEST_F(KubectlPlimsoll, ShowsThePageAsTheViewer) {
+  auto page = ChildProcess::start(
+      {.argv = {std::string(std::getenv("PLIMSOLL_BIN_DIR")) + "/kubectl-plimsoll", "ui",
+                "--kubeconfig", folder_.path() / "kubeconfig", "--server",
+                "https://127.0.0.1:" + std::to_string(scheduler_->port()),
+                "--insecure-skip-tls-verify"}});
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_TRUE(page->wait_for_output("/debug/ui/\n", 60s)) << page->output();
+  const std::string out = page->output();
+  const std::size_t at = out.rfind("http://", out.find("/debug/ui/\n"));
+  const std::string below = out.substr(at, out.find("ui/\n", at) - at);
+  EXPECT_THAT(web_get(below + "ui/").body, HasSubstr("<title>Plimsoll</title>"));
+  EXPECT_EQ(web_get(below + "top?node=a%2Fb&pods").body, answer_.body);
+  EXPECT_EQ(asked_.back().path, "/debug/top");
+  EXPECT_EQ(asked_.back().query, "node=a%2Fb&pods");
+  EXPECT_EQ(asked_.back().bearer_token, "for-the-scheduler");
+  EXPECT_EQ(token_requests_.size(), 1U);
+  EXPECT_EQ(token_requests_.at(0).first,
+            "/api/v1/namespaces/kube-system/serviceaccounts/plimsoll-viewer/token");
+  answer_ = {401, "Unauthorized\n"};
+  const WebAnswer old = web_get(below + "top");
+  EXPECT_EQ(old.status, 502) << old.error << page->output();
+  EXPECT_THAT(old.body, HasSubstr("Unauthorized"));
+  answer_ = {200, "{}", "application/json"};
+  EXPECT_EQ(web_get(below + "top").status, 200);
+  EXPECT_EQ(token_requests_.size(), 2U);
+  EXPECT_EQ(page->stop(30s), ExitStatus::exited(0)) << page->output();
 }
 
 TEST_F(KubectlPlimsoll, SaysByWhichFlagACertificateIsVerified) {

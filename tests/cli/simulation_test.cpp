@@ -353,6 +353,42 @@ for path in sys.argv[1:]:
   EXPECT_THAT(check->output(), AllOf(HasSubstr("$.nodes[0]"), HasSubstr("new")));
 }
 
+// One file that has what -o json, top, queue and explain say.
+TEST(PlimsollSimulation, WritesAPage) {
+  const TempDir dir;
+  const std::string file = dir.path() / "run.html";
+  const Simulated done =
+      simulate({node("n", {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "10"}})},
+               {pod("fits", {{"cpu", "1"}}), pod("waits", {{"cpu", "9"}})}, {"--html", file});
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.err, EndsWith("file://" + file + " in a browser\n"));
+  const auto page = read_file(file);
+  ASSERT_TRUE(page);
+  const std::string begin = "id=\"data\">";
+  const std::size_t at = page->find(begin) + begin.size();
+  const json view = json::parse(page->substr(at, page->find('<', at) - at));
+  EXPECT_EQ(view["apiVersion"], "plimsoll.io/view/v1");
+  json simulation = view["simulation"];
+  EXPECT_TRUE(simulation.contains("report"));
+  simulation.erase("report");
+  EXPECT_EQ(simulation, done.result);
+  const json& there = view["top"]["nodes"][0];
+  EXPECT_EQ(there["resources"]["cpu"], (json{{"used", 1000}, {"allocatable", 4000}}));
+  EXPECT_EQ(there["pods"], (json{{{"pod", "d/fits"}, {"state", "bound"}}}));
+  ASSERT_EQ(view["queue"]["queue"].size(), 1U);
+  EXPECT_THAT(view["queue"]["queue"][0]["message"].get<std::string>(),
+              HasSubstr("Insufficient cpu"));
+  ASSERT_EQ(view["explanations"].size(), 2U);
+  EXPECT_EQ(view["explanations"][0]["pod"], "d/waits");
+  EXPECT_EQ(view["explanations"][0]["result"]["placement"]["feasible"], 0);
+  EXPECT_EQ(view["explanations"][1]["result"]["state"], "bound");
+
+  const Simulated failed =
+      simulate({node("n", {{"cpu", "4"}})}, {}, {"--html", (dir.path() / "no/a").string()});
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("cannot write " + (dir.path() / "no/a").string()));
+}
+
 TEST(PlimsollSimulation, WritesPodsAsCsv) {
   json closed = node("closed", kTotal);
   closed["spec"]["unschedulable"] = true;

@@ -532,6 +532,49 @@ TEST_F(StartWithServer, ARefusedLeaseIsCountedAndInReadyz) {
 }
 
 // What a plugin does to itself over a new profile, it does to the check.
+// The page's files, its three questions, and nothing else; only for whoever has the address, and
+// not under another name.
+TEST_F(StartWithServer, ThePageIsServedToWhoeverHasItsAddress) {
+  ASSERT_TRUE(store_.create(sandbox::kNodes, {{"apiVersion", "v1"},
+                                              {"kind", "Node"},
+                                              {"metadata", {{"name", "n1"}}},
+                                              {"status", {{"allocatable", {{"cpu", "4"}}}}}}));
+  const std::string socket = (dir_ / "place/control.sock").string();
+  const auto none = finished({"ui", "--socket", socket});
+  EXPECT_EQ(none.status.code, 1);
+  EXPECT_THAT(none.out, HasSubstr("plimsoll ui: "));
+  auto scheduler =
+      ChildProcess::start(call({"run", "--config", plain_profile(), "--kubeconfig",
+                                kubeconfig(server_->url()), "--port", "0", "--socket", socket}));
+  ASSERT_TRUE(scheduler) << scheduler.error().message;
+  ASSERT_TRUE(scheduler->wait_for_output("scheduling server=", 60s)) << scheduler->output();
+  auto page = ChildProcess::start(call({"ui", "--socket", socket}));
+  ASSERT_TRUE(page) << page.error().message;
+  ASSERT_TRUE(page->wait_for_output("/debug/ui/\n", 60s)) << page->output();
+  const std::string out = page->output();
+  const std::size_t at = out.rfind("http://", out.find("/debug/ui/\n"));
+  const std::string address = out.substr(at, out.find('\n', at) - at);
+  const std::string below = address.substr(0, address.size() - 3);
+
+  EXPECT_EQ(web_get(address).content_type, "text/html; charset=utf-8");
+  EXPECT_EQ(web_get(address + "app.js").status, 200);
+  EXPECT_THAT(web_get(below + "top?pods").body, HasSubstr(R"("node":"n1","pods":[])"));
+  EXPECT_THAT(web_get(below + "queue").body, HasSubstr("loopMilliseconds"));
+  EXPECT_EQ(web_get(below + "explain?pod=a/b").status, 404);
+  EXPECT_EQ(web_get(below + "explain").status, 400);
+  EXPECT_EQ(web_get(below + "dump").status, 404);
+  EXPECT_EQ(web_request("PUT", below + "flags/v", "debug").status, 405);
+  EXPECT_EQ(web_request("POST", below + "top").status, 405);
+  const std::string host = address.substr(0, address.find('/', 7));
+  EXPECT_EQ(web_get(host + "/debug/ui/").status, 404);
+  EXPECT_EQ(web_get(host + "/" + std::string(32, '0') + "/debug/top").status, 404);
+  EXPECT_EQ(web_request("GET", address, {}, {}, {.headers = {"Host: evil.example"}}).status, 403);
+
+  EXPECT_EQ(scheduler->stop(30s), ExitStatus::exited(0)) << scheduler->output();
+  EXPECT_EQ(web_get(below + "top").status, 502);
+  EXPECT_EQ(page->stop(30s), ExitStatus::exited(0)) << page->output();
+}
+
 TEST_F(Start, AProfileThatAPluginHangsOnIsGivenUpWithTheProcess) {
   const std::string file = profile();
   ChildProcess scheduler = running(kubeconfig("http://127.0.0.1:1"), file);

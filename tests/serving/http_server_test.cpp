@@ -59,6 +59,17 @@ TEST(HttpServer, AnyAddressIsOneOfIPv6Too) {
   EXPECT_EQ(web_get("http://[::1]:" + port + "/").status, 200);
 }
 
+TEST(HttpServer, SendsFurtherHeaders) {
+  const auto server = serve({}, [](const Request&) {
+    return Response{200, "", "text/html", {{"Content-Security-Policy", "default-src 'none'"}}};
+  });
+  RawConnection connection(server->port());
+  ASSERT_TRUE(connection.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+  bool closed = false;
+  EXPECT_THAT(connection.read_to_end(10'000, closed),
+              HasSubstr("\r\nContent-Security-Policy: default-src 'none'\r\n"));
+}
+
 TEST(HttpServer, DecodesParameters) {
   const Request request{"GET", "/", "verbose&exclude=a%2Fb&exclude=c+d&x=", ""};
   EXPECT_THAT(request.parameters("exclude"), ElementsAre("a/b", "c d"));

@@ -3,6 +3,7 @@
 #include <plimsoll/state_source.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -30,6 +31,7 @@ std::string state_of(const ServiceTable& services, std::string_view plugin) {
 }  // namespace
 
 StateSnapshot Scheduler::snapshot(bool with_plugins) {
+  const auto begun = std::chrono::steady_clock::now();
   StateSnapshot result;
   result.synced = state_.synced;
   result.standby = state_.standby;
@@ -89,6 +91,9 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
       }
     }
   }
+  result.took_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                       std::chrono::steady_clock::now() - begun)
+                       .count();
   return result;
 }
 

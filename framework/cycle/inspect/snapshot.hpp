@@ -55,6 +55,7 @@ struct StateSnapshot {
   // JSON texts by plugin name, of those that show their state (<plimsoll/state_source.h>); only if
   // they were asked for.
   std::map<std::string, std::string> plugins;
+  int64_t took_us = 0;  // how long the loop was busy with it
 };
 
 }  // namespace plimsoll

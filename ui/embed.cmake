@@ -1,0 +1,16 @@
+# cmake -DSCRIPTS=A;B -DOUTPUT=FILE -P embed.cmake: writes the page's files as arrays of C++, for page.cpp.
+function(embed name)
+  set(hex "")
+  foreach(file ${ARGN})
+    file(READ ${file} more HEX)
+    string(APPEND hex ${more})
+  endforeach()
+  string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+  file(APPEND ${OUTPUT}.new "constexpr unsigned char ${name}[] = {${bytes}};\n")
+endfunction()
+
+file(WRITE ${OUTPUT}.new "")
+embed(kIndex index.html)
+embed(kStyle style.css)
+embed(kScript ${SCRIPTS})
+file(RENAME ${OUTPUT}.new ${OUTPUT})

@@ -1,0 +1,194 @@
+// The queue, one pod, and the run of a simulation.
+
+const podLink = (name) => {
+  const at = name.indexOf("/");
+  return h("a", { href: address("pod", [name.slice(0, at), name.slice(at + 1)]), "data-key": "p-" + name }, name);
+};
+const nodeLink = (name) => h("a", { href: address("node", [name]), "data-key": "n-" + name }, name);
+
+// ---- the queue
+
+function queueGroups(queue) {
+  const groups = new Map();
+  for (const pod of queue) {
+    const reasons = pod.message !== undefined || !pod.rejectedBy.length
+      ? pod.message === undefined && pod.attempts === 0 ? ["not tried yet"] : reasonsOf(pod.message)
+      : [...pod.rejectedBy].sort();
+    const key = [...new Set(reasons)].sort().join("\n");
+    if (!groups.has(key)) groups.set(key, { reasons: key.split("\n"), pods: [] });
+    groups.get(key).pods.push(pod);
+  }
+  return [...groups.values()].sort((a, b) => b.pods.length - a.pods.length || (a.reasons[0] < b.reasons[0] ? -1 : 1));
+}
+
+function showQueue(main, state) {
+  const t = state.simulation ? (state.params.has("t") ? Number(state.params.get("t")) : state.simulation.simulatedSeconds) : null;
+  const all = t === null ? state.queue : simulatedQueue(state.simulation, t);
+  if (!all) return main.replaceChildren(h("h2", {}, "Queue"), h("p", { class: "empty" }, "Asking the scheduler …"));
+  const words = (state.params.get("q") || "").split(/\s+/).filter(Boolean);
+  const queue = all.filter((pod) => words.every((word) => pod.pod.includes(word) || (pod.message || "").includes(word) || pod.rejectedBy.some((plugin) => plugin.includes(word))));
+  const groups = queueGroups(queue);
+  const live = !state.simulation;
+  const shown = 200;
+  const open = new Set([...main.querySelectorAll("details[open]")].map((element) => element.dataset.group));
+  main.replaceChildren(h("div", { class: "page" },
+    h("h2", {}, "Queue"),
+    h("form", { class: "controls", role: "search", "aria-label": "Which pods are shown", onsubmit: (event) => event.preventDefault() },
+      input("Filter", "q", state.params, { type: "search", placeholder: "pod, plugin, reason" })),
+    state.simulation && timeline(state.simulation, state.params),
+    h("p", { role: "status", class: "quiet" }, `${queue.length} pods wait` + (groups.length > 1 ? `, for ${groups.length} sets of reasons` : "")),
+    !queue.length && h("p", { class: "empty" }, "No pod waits."),
+    groups.map((group, i) => {
+      const longest = group.pods.reduce((most, pod) => Math.max(most, pod.secondsWaiting), 0);
+      const name = group.reasons.join("\n");
+      return h("details", { "data-group": name, open: open.has(name) || (i === 0 && !open.size) },
+        h("summary", { "data-key": "g-" + name }, h("strong", {}, `${group.pods.length}`), h("span", { class: "reasons" }, group.reasons.map((reason) => h("span", {}, reason))),
+          h("span", { class: "quiet" }, "longest " + duration(longest))),
+        table(live ? "Pods that these plugins rejected" : "Pods that wait for these reasons", ["Pod", "Place", "#tries", "#waited", ...(live ? ["#last try", "#backoff", "Nominated"] : [])],
+          group.pods.slice(0, shown).map((pod) => [podLink(pod.pod), pod.place, pod.attempts, duration(pod.secondsWaiting),
+            ...(live ? [pod.attempts ? duration(pod.secondsQueued) + " ago" : "–", pod.backoffSecondsLeft > 0 ? duration(pod.backoffSecondsLeft) : "–", pod.nominatedNode || "–"] : [])])),
+        group.pods.length > shown && h("p", { class: "quiet" }, `and ${group.pods.length - shown} more: the filter finds them`));
+    })));
+  return null;
+}
+
+// ---- one pod
+
+function refusals(refused) {
+  const groups = new Map();
+  for (const node of refused) {
+    const key = node.plugin + "\n" + node.reason;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(node);
+  }
+  const shown = 100;
+  return [...groups.values()].sort((a, b) => b.length - a.length).map((nodes, i) => h("details", { open: i === 0 },
+    h("summary", { "data-key": "r-" + nodes[0].plugin + nodes[0].reason }, h("strong", {}, `${nodes.length}`),
+      h("span", { class: "reasons" }, h("span", {}, nodes[0].plugin || "left out by PreFilter"), h("span", {}, nodes[0].reason))),
+    table("Nodes, the closest first", ["Node", "Need and have", "Code"], nodes.slice(0, shown).map((node) => [
+      nodeLink(node.node), h("span", { class: "text" }, (node.text || "–") + (node.keptFor ? " (room is kept for " + node.keptFor.join(", ") + ")" : "")), node.code])),
+    nodes.length > shown && h("p", { class: "quiet" }, `and ${nodes.length - shown} more`)));
+}
+
+function scoreTable(fitting) {
+  const plugins = [...new Set(fitting.flatMap((node) => (node.scores || []).map((score) => score.plugin)))];
+  const most = Math.max(1, ...fitting.map((node) => node.total || 0));
+  const bar = (node) => h("span", { class: "score", role: "img", "aria-label": (node.scores || []).map((score) => `${score.plugin} ${score.weighted}`).join(", ") || "not scored" },
+    (node.scores || []).map((score) => h("i", { class: "part" + plugins.indexOf(score.plugin) % 8, share: Math.max(0, score.weighted) / most,
+      title: `${score.plugin}: ${score.score} × weight ${score.weight} = ${score.weighted} (raw ${score.raw})` })));
+  return [
+    h("ul", { class: "legend", "aria-label": "Plugins" }, plugins.map((plugin, i) => h("li", {}, h("i", { class: "device part" + i % 8, share: 1 }), plugin))),
+    table("Nodes that fit, best first", ["Node", "Scores", "#total", ...plugins.map((plugin) => "#" + plugin)], fitting.map((node) => [
+      nodeLink(node.node), bar(node), node.total === undefined ? "not scored" : node.total,
+      ...plugins.map((plugin) => (node.scores || []).find((score) => score.plugin === plugin)?.weighted ?? "–")])),
+    fitting.flatMap((node) => (node.remarks || []).map((remark) => h("p", { class: "text" }, h("strong", {}, `${node.node}, ${remark.plugin}: `), remark.text))),
+  ];
+}
+
+function explained(said) {
+  const queue = said.queue, placement = said.placement;
+  return [
+    h("dl", { class: "facts" },
+      fact("State", said.state + (said.pod.terminating ? ", terminating" : "")), said.node && fact("Node", nodeLink(said.node)),
+      said.nominatedNode && fact("Nominated", nodeLink(said.nominatedNode)), fact("Profile", said.profile), fact("Priority", said.pod.priority),
+      queue && fact("Queue", queue.place), queue && fact("Waits for", duration(queue.secondsWaiting)), queue && fact("Tries", queue.attempts),
+      queue && queue.backoffSecondsLeft > 0 && fact("Backoff", duration(queue.backoffSecondsLeft))),
+    said.standby && h("p", { class: "notes" }, "This replica stands by: another one leads, and only that one decides."),
+    (said.waitsForKinds || []).map((loss) => h("p", { class: "notes" }, `Waits until ${loss.kind} are followed again${loss.why ? ": " + loss.why : ""}`)),
+    queue && queue.rejectedBy.length > 0 && table("Rejected at the last try by", ["Plugin", "What may wake the pod"],
+      queue.rejectedBy.map((by) => [by.plugin, (by.text ? by.text + "; " : "") + by.waitsFor.join(", ")])),
+    placement && placement.message && h("p", {}, placement.message),
+    placement && placement.error && h("p", { class: "notes" }, placement.error),
+    placement && placement.preFilter?.rejection && h("p", {}, `${placement.preFilter.rejection.plugin}: ${placement.preFilter.rejection.reason}`),
+    placement && placement.fitting.length > 0 && [h("h3", {}, `${placement.feasible} of ${placement.nodes} nodes fit`), scoreTable(placement.fitting)],
+    placement && placement.refused.length > 0 && [h("h3", {}, `${placement.refused.length} nodes are refused`), refusals(placement.refused)],
+  ];
+}
+
+const fact = (name, value) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+
+function showPod(main, state) {
+  const name = state.path.slice(0, 2).join("/");
+  const answer = state.explanations.get(name);
+  const placed = state.simulation && state.simulation.pods.find((pod) => pod.pod === name);
+  const runs = state.simulation ? state.simulation.runs.filter((run) => run.pod === name) : [];
+  main.replaceChildren(h("div", { class: "page" },
+    h("h2", {}, "Pod ", name),
+    placed && h("dl", { class: "facts" }, placed.node ? fact("Node", nodeLink(placed.node)) : fact("Node", "no place"), fact("Phase", placed.failure || placed.phase),
+      fact("Came at", duration(placed.created)), fact("Waited", placed.bound === undefined ? "until the end" : duration(placed.bound - placed.created)), fact("Tries", placed.tries),
+      placed.devices && fact("Devices", Object.entries(placed.devices).map(([type, minors]) => `${type} ${minors.join(",")}`).join("; ")),
+      placed.zones && fact("Zones", Object.entries(placed.zones).map(([container, zones]) => `${container}: ${zones.join(",")}`).join("; "))),
+    placed && placed.message && !(answer && answer.result) && h("p", {}, placed.message),
+    runs.length > 0 && table("Its stays on nodes", ["Node", "#from", "#to", "Requests"], runs.map((run) => [nodeLink(run.node), duration(Math.max(0, run.from)), run.to === undefined ? "the end" : duration(run.to), amounts(run.requests)])),
+    answer && answer.result && explained(answer.result),
+    answer && answer.error && h("p", { class: "notes" }, answer.error),
+    !answer && !placed && !runs.length && h("p", { class: "empty" }, state.live ? "Asking the scheduler …" : "Nothing is known of this pod."),
+    state.live && h("button", { type: "button", "data-key": "again", onclick: () => state.askAgain() }, "Ask again"),
+    !state.live && !answer && placed && h("p", { class: "quiet" }, "simulate --explain " + name + " adds what the scheduler says of it.")));
+  return null;
+}
+
+// ---- the run of a simulation
+
+const BUCKETS = [[0.001, "at once"], [1, "under 1 s"], [10, "under 10 s"], [60, "under 1 min"], [600, "under 10 min"], [3600, "under 1 h"], [Infinity, "longer"]];
+
+// How many pods were on nodes and how many waited, over time.
+function runChart(simulation) {
+  const changes = new Map();
+  const change = (t, of, by) => {
+    const at = Math.max(0, t);
+    if (!changes.has(at)) changes.set(at, { on: 0, waiting: 0 });
+    changes.get(at)[of] += by;
+  };
+  for (const run of simulation.runs) { change(run.from, "on", 1); if (run.to !== undefined) change(run.to, "on", -1); }
+  for (const pod of simulation.pods) { change(pod.created, "waiting", 1); if (pod.bound !== undefined) change(pod.bound, "waiting", -1); }
+  const end = Math.max(simulation.simulatedSeconds, 1e-9);
+  const now = { on: 0, waiting: 0 }, points = { on: [[0, 0]], waiting: [[0, 0]] };
+  for (const t of [...changes.keys()].sort((a, b) => a - b))
+    for (const of of ["on", "waiting"]) {
+      points[of].push([t, now[of]]);
+      now[of] += changes.get(t)[of];
+      points[of].push([t, now[of]]);
+    }
+  let most = 1;
+  for (const of of ["on", "waiting"]) { points[of].push([end, now[of]]); for (const [, y] of points[of]) most = Math.max(most, y); }
+  const line = (of) => svg("polyline", { class: "line " + of, fill: "none", "vector-effect": "non-scaling-stroke",
+    points: points[of].map(([t, y]) => `${(1000 * t / end).toFixed(1)},${(100 - 96 * y / most).toFixed(1)}`).join(" ") });
+  return h("figure", {}, svg("svg", { viewBox: "0 0 1000 102", preserveAspectRatio: "none", role: "img", "aria-label": `Pods over time: at most ${most}; at the end ${now.on} on nodes and ${now.waiting} waiting` }, line("on"), line("waiting")),
+    h("figcaption", {}, h("i", { class: "key on" }), "on nodes ", h("i", { class: "key waiting" }), `waiting; 0 to ${duration(end)}, up to ${most} pods`));
+}
+
+function showRun(main, state) {
+  const simulation = state.simulation, report = simulation.report;
+  const bound = simulation.pods.filter((pod) => pod.bound !== undefined).map((pod) => pod.bound - pod.created).sort((a, b) => a - b);
+  const quantile = (share) => bound.length ? duration(bound[Math.min(bound.length - 1, Math.floor(share * bound.length))]) : "–";
+  const counts = BUCKETS.map(() => 0);
+  for (const wait of bound) ++counts[BUCKETS.findIndex(([below]) => wait < below)];
+  const most = Math.max(1, ...counts);
+  const words = (state.params.get("q") || "").split(/\s+/).filter(Boolean);
+  const pods = simulation.pods.filter((pod) => words.every((word) => pod.pod.includes(word) || pod.node.includes(word)));
+  const box = h("div", { class: "rows table", role: "table", "aria-label": "Pods" });
+  main.replaceChildren(h("div", { class: "page" },
+    h("h2", {}, "Run"),
+    h("dl", { class: "facts" }, fact("Bound", `${simulation.bound} of ${simulation.pods.length} pods`), fact("Refused by kubelets", simulation.kubelets.rejected),
+      fact("Evicted", simulation.evicted.length), fact("Simulated time", duration(simulation.simulatedSeconds)), fact("Seed", simulation.seed)),
+    runChart(simulation),
+    table("How long pods waited, from their creation to their binding", ["Waited", "Share", "#pods"],
+      BUCKETS.map(([, text], i) => [text, h("span", { class: "zone wide", "aria-hidden": "true" }, h("i", { class: "bound", share: counts[i] / most })), counts[i]])
+        .concat([["never bound", "", simulation.pods.length - bound.length]])),
+    h("p", { class: "quiet" }, `Half waited at most ${quantile(.5)}, nine of ten ${quantile(.9)}, 99 of 100 ${quantile(.99)}.`),
+    report && Object.keys(report.hours).length > 0 && table("Hours that pods had, of what there was", ["Resource", "Use", "#used", "#of"],
+      Object.entries(report.hours).map(([resource, hours]) => [resource, useBar({ used: hours.used, allocatable: hours.allocatable || 1 }, `${Math.round(100 * hours.used / (hours.allocatable || 1))} %`), hours.used.toFixed(2), hours.allocatable.toFixed(2)])),
+    simulation.evicted.length > 0 && table("Evicted", ["Pod", "Node", "#at"], simulation.evicted.map((pod) => [podLink(pod.pod), nodeLink(pod.node), duration(pod.ended)])),
+    simulation.notes.length > 0 && h("ul", { class: "notes" }, simulation.notes.map((note) => h("li", {}, note))),
+    table("What was run", ["Input", "File", "SHA-256"], Object.entries(simulation.inputs).map(([name, file]) => [name, file.file, h("code", {}, file.sha256 || "–")])),
+    h("h3", {}, "Pods"),
+    h("form", { class: "controls", role: "search", "aria-label": "Which pods are shown", onsubmit: (event) => event.preventDefault() }, input("Filter", "q", state.params, { type: "search", placeholder: "pod, node" })),
+    h("p", { role: "status", class: "quiet" }, `${pods.length} pods`), box));
+  const cells = (role, list) => list.map((cell, i) => h("span", { role: i === 0 && role === "cell" ? "rowheader" : role }, cell));
+  const list = new Rows(box, main);
+  list.set([{ height: 34, make: () => h("div", { class: "row head", role: "row" }, cells("columnheader", ["Pod", "Node", "Came", "Waited", "Tries"])) },
+    ...pods.map((pod) => ({ height: 34, make: () => h("div", { class: "row", role: "row" }, cells("cell", [podLink(pod.pod), pod.node ? nodeLink(pod.node) : "no place",
+      duration(pod.created), pod.bound === undefined ? "–" : duration(pod.bound - pod.created), pod.tries])) }))]);
+  return () => list.later();
+}
