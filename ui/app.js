@@ -134,9 +134,8 @@ async function ask() {
       (lastAnswer ? `This is the state of ${lastAnswer.toLocaleTimeString("en-GB")}. ` : "") + "Trying again.");
     if (!state.loaded) draw();
   }
-  timer = setTimeout(ask, Math.min(LATEST_MS, pause));
+  timer = setTimeout(ask, pause);
 }
-state.askAgain = ask;
 
 // ---- the begin
 
@@ -153,6 +152,9 @@ function start() {
     state.simulation = data.simulation;
     for (const answer of data.explanations) state.explanations.set(answer.pod, answer);
     document.getElementById("source").textContent = `simulation, plimsoll ${data.simulation.version}`;
+  } else {
+    document.getElementById("again").hidden = false;
+    document.getElementById("again").onclick = ask;
   }
   document.getElementById("skip").onclick = (event) => { event.preventDefault(); main.focus(); };
   addEventListener("hashchange", route);

@@ -123,7 +123,6 @@ function showPod(main, state) {
     answer && answer.result && explained(answer.result),
     answer && answer.error && h("p", { class: "notes" }, answer.error),
     !answer && !placed && !runs.length && h("p", { class: "empty" }, state.live ? "Asking the scheduler …" : "Nothing is known of this pod."),
-    state.live && h("button", { type: "button", "data-key": "again", onclick: () => state.askAgain() }, "Ask again"),
     !state.live && !answer && placed && h("p", { class: "quiet" }, "simulate --explain " + name + " adds what the scheduler says of it.")));
   return null;
 }

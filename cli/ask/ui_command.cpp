@@ -76,7 +76,7 @@ class Forwarder {
 
   const std::string prefix_;
   const Reach reach_;
-  Ask ask_;                               // used on the thread only
+  Ask ask_;  // used on the thread only
   boost::asio::thread_pool thread_{1};
 };
 
@@ -100,19 +100,19 @@ int show_page(const PageArguments& arguments, const Reach& reach) {
   serving::ServerOptions options;
   options.port = arguments.port;
   options.gate = require_loopback_name;
-  const auto server = serving::HttpServer::start(
-      std::move(options), [&forwarder](const Request& request, Reply reply) {
-        forwarder.answer(request, std::move(reply));
-      });
+  const auto server = serving::HttpServer::start(std::move(options),
+                                                 [&forwarder](const Request& request, Reply reply) {
+                                                   forwarder.answer(request, std::move(reply));
+                                                 });
   if (!server) return failure("ui", server.error().message);
   const std::string address = (*server)->url() + "/" + secret + "/debug/ui/";
   std::cout << address << "\n" << std::flush;
   std::cerr << "open this address in a browser on this machine; Ctrl-C ends it\n";
   if (!signals.started()) return 0;
   if (arguments.open) {
-    const auto end = run_program({.command = "xdg-open",
-                                  .arguments = {address},
-                                  .environment = own_environment()}, signals.ending());
+    const auto end = run_program(
+        {.command = "xdg-open", .arguments = {address}, .environment = own_environment()},
+        signals.ending());
     if (end.how != ProgramEnd::How::kExited || end.code != 0)
       std::cerr << "note: xdg-open does not open it\n";
   }

@@ -4,6 +4,7 @@
 
 #include "plugins/nodedevice/accounts/accounts_json.hpp"
 #include "plugins/nodedevice/accounts/allocation_annotation.hpp"
+#include "plugins/topology/base/json_text.hpp"
 #include "tests/plugins/nodedevice/accounts_text.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
@@ -297,6 +298,17 @@ TEST_F(AccountsTest, ANodeWithoutDeviceObjectIsTheKubelets) {
   EXPECT_TRUE(node().unmanaged());
   cards(2);
   EXPECT_EQ(give(kOneGpu), "gpu 0");
+}
+
+// Bus ids and names are other people's texts.
+TEST(JsonText, QuotesWhatNeedsIt) {
+  std::string out = "[";
+  for (const char* text : {"nvidia.com/gpu", "a\"},{\"b", "\\", "line\n", "ü", "\xff", ""}) {
+    append_comma(out);
+    append_quoted(out, text);
+  }
+  EXPECT_EQ(nlohmann::json::parse(out + "]"),
+            (nlohmann::json{"nvidia.com/gpu", "a\"},{\"b", "\\", "line\n", "ü", "\uFFFD", ""}));
 }
 
 // As when the CRD is deleted. The node has its devices, and the kubelet's choice would be
