@@ -157,10 +157,57 @@ function runChart(simulation) {
     h("figcaption", {}, h("i", { class: "key on" }), "on nodes ", h("i", { class: "key waiting" }), `waiting; 0 to ${duration(end)}, up to ${most} pods`));
 }
 
+const waitsOf = (simulation) => simulation.pods.filter((pod) => pod.bound !== undefined).map((pod) => pod.bound - pod.created).sort((a, b) => a - b);
+const quantileOf = (waits, share) => waits.length ? waits[Math.min(waits.length - 1, Math.floor(share * waits.length))] : undefined;
+
+// ---- two simulations
+
+// What a file of a simulation says: the page that `simulate --html` wrote, or what `simulate -o json` printed.
+function readSimulation(text) {
+  const block = text.match(/<script type="application\/json" id="data">([^<]*)</); // never read as markup
+  const data = JSON.parse(block ? block[1] : text);
+  const simulation = data.simulation || data;
+  if (!Array.isArray(simulation.pods) || !Array.isArray(simulation.runs)) throw new Error("no simulation");
+  return simulation;
+}
+
+async function takeOther(state, file) {
+  try {
+    state.other = { name: file.name, simulation: readSimulation(await file.text()) };
+  } catch {
+    state.other = { name: file.name, error: "is no page of simulate --html, and nothing that simulate -o json printed" };
+  }
+  draw();
+}
+
+function figuresOf(simulation) {
+  const waits = waitsOf(simulation), evicted = simulation.evicted.length;
+  const figures = [["Pods", simulation.pods.length], ["Bound", simulation.bound], ["Refused by kubelets", simulation.kubelets.rejected], ["Evicted", evicted]];
+  for (const [text, share] of [["Half waited at most", .5], ["Nine of ten", .9], ["99 of 100", .99]]) figures.push([text, quantileOf(waits, share), duration]);
+  for (const [resource, hours] of Object.entries(simulation.report ? simulation.report.hours : {})) figures.push([`${resource} hours`, hours.used, (value) => value.toFixed(2)]);
+  return new Map(figures.map(([name, value, text]) => [name, value === undefined ? "–" : text ? text(value) : String(value)]));
+}
+
+function comparison(state) {
+  const here = state.simulation, there = state.other.simulation;
+  const ours = figuresOf(here), theirs = figuresOf(there), others = new Map(there.pods.map((pod) => [pod.pod, pod]));
+  const wait = (pod) => pod && pod.bound !== undefined ? pod.bound - pod.created : null;
+  const names = new Set([...here.pods.map((pod) => pod.pod), ...others.keys()]), mine = new Map(here.pods.map((pod) => [pod.pod, pod]));
+  const differ = [...names].map((name) => [name, mine.get(name), others.get(name)]).filter(([, a, b]) =>
+    !a || !b || a.node !== b.node || JSON.stringify([a.devices, a.zones]) !== JSON.stringify([b.devices, b.zones]) || Math.abs((wait(a) || 0) - (wait(b) || 0)) > 1e-6);
+  const place = (pod) => !pod ? "not there" : !pod.node ? "no place" : [pod.node, ...Object.entries(pod.devices || {}).map(([type, minors]) => `${type} ${minors.join(",")}`)].join(", ");
+  const shown = 500;
+  return [
+    table(`Beside ${state.other.name}`, ["Figure", "#this", "#other"], [...new Set([...ours.keys(), ...theirs.keys()])].map((name) => [name, ours.get(name) || "–", theirs.get(name) || "–"])),
+    differ.length ? table(`${differ.length} of ${names.size} pods differ`, ["Pod", "Here", "There", "#waited here", "#waited there"], differ.slice(0, shown).map(([name, a, b]) => [podLink(name), place(a), place(b), duration(wait(a)), duration(wait(b))]))
+      : h("p", {}, "Every pod is in the same place, and waited as long."),
+    differ.length > shown && h("p", { class: "quiet" }, `and ${differ.length - shown} more`),
+  ];
+}
+
 function showRun(main, state) {
-  const simulation = state.simulation, report = simulation.report;
-  const bound = simulation.pods.filter((pod) => pod.bound !== undefined).map((pod) => pod.bound - pod.created).sort((a, b) => a - b);
-  const quantile = (share) => bound.length ? duration(bound[Math.min(bound.length - 1, Math.floor(share * bound.length))]) : "–";
+  const simulation = state.simulation, report = simulation.report, bound = waitsOf(simulation);
+  const quantile = (share) => duration(quantileOf(bound, share));
   const counts = BUCKETS.map(() => 0);
   for (const wait of bound) ++counts[BUCKETS.findIndex(([below]) => wait < below)];
   const most = Math.max(1, ...counts);
@@ -172,6 +219,9 @@ function showRun(main, state) {
     h("dl", { class: "facts" }, fact("Bound", `${simulation.bound} of ${simulation.pods.length} pods`), fact("Refused by kubelets", simulation.kubelets.rejected),
       fact("Evicted", simulation.evicted.length), fact("Simulated time", duration(simulation.simulatedSeconds)), fact("Seed", simulation.seed)),
     runChart(simulation),
+    h("label", { class: "compare" }, "Compare with another simulation (a page, or -o json)",
+      h("input", { type: "file", "data-key": "c-other", accept: ".html,.json", onchange: (event) => takeOther(state, event.target.files[0]) })),
+    state.other && (state.other.error ? h("p", { class: "notes", role: "alert" }, `${state.other.name} ${state.other.error}`) : comparison(state)),
     table("How long pods waited, from their creation to their binding", ["Waited", "Share", "#pods"],
       BUCKETS.map(([, text], i) => [text, h("span", { class: "zone wide", "aria-hidden": "true" }, h("i", { class: "bound", share: counts[i] / most })), counts[i]])
         .concat([["never bound", "", simulation.pods.length - bound.length]])),

@@ -42,7 +42,7 @@ def with_data(page, change, name):
     data = json.loads(DATA.search(text)[2])
     changed = json.dumps(change(data)).replace("<", "\\u003c")
     copy = page.with_name(name)
-    copy.write_text(DATA.sub(lambda found: found[1] + changed + found[3], text))
+    copy.write_text(DATA.sub(lambda found: found[1] + changed + found[3], text, count=1))
     return copy
 
 
@@ -172,6 +172,28 @@ class Page(unittest.TestCase):
             self.show(browser, "#nodes?q=train-0", "1 of 12 nodes")
             self.show(browser, "#nodes?by=nvidia.com%2Fgpu&sort=zone&min=4", "2 of 12 nodes")
             self.show(browser, "#nodes?q=nobody", "No node matches the filter.")
+
+    def test_two_simulations_side_by_side(self):
+        def move(data):
+            pod = next(pod for pod in data["simulation"]["pods"] if pod["pod"] == "default/api-0")
+            pod.update(node="<b>elsewhere", bound=pod["created"] + 7)
+            return data
+
+        other = with_data(self.page, move, "other.html")
+        plain = self.page.with_name("other.json")
+        plain.write_text(json.dumps(json.loads(DATA.search(self.page.read_text())[2])["simulation"]))
+        with Browser() as browser:
+            self.show(browser, "#run", "Compare with")
+            browser.choose("input[type=file]", other)
+            browser.wait("return document.body.textContent.includes('1 of 48 pods differ')")
+            row = browser.js("return [...document.querySelectorAll('tr')].find((r) => r.textContent.includes('elsewhere')).innerText")
+            self.assertEqual(row.split("\t"), ["default/api-0", "cpu-b1", "<b>elsewhere", "0 ms", "7 s"])
+            self.axe(browser, "side by side")
+            browser.choose("input[type=file]", plain)
+            browser.wait("return document.body.textContent.includes('Every pod is in the same place')")
+            browser.choose("input[type=file]", __file__)
+            browser.wait("return document.body.textContent.includes('is no page of simulate --html')")
+            self.quiet(browser)
 
     def test_5000_nodes(self):
         big = with_data(self.page, lambda data: many_nodes(data, 5000), "big.html")

@@ -71,6 +71,11 @@ class Browser:
         """The script calls its last argument with the result."""
         return self.call("POST", "/execute/async", {"script": script, "args": list(arguments)})
 
+    def choose(self, selector, path):
+        """A file, in an input for files."""
+        element = self.call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+        self.call("POST", f"/element/{element}/value", {"text": str(path)})
+
     def wait(self, script, *arguments):
         """Until the script returns something true, which is returned. There is no other limit than that of the run."""
         end = time.monotonic() + 60

@@ -1,5 +1,6 @@
 #pragma once
-// JSON of which there is much, written as text: a tree of values in memory takes many times as long.
+// JSON of which there is much, written as text: a tree of values in memory takes many times as
+// long.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
