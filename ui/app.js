@@ -4,7 +4,7 @@
 const VIEWS = { nodes: ["Nodes", showNodes], queue: ["Queue", showQueue], run: ["Run", showRun], node: [null, showNode], pod: [null, showPod] };
 const SHARED = ["by", "sort", "group", "look", "t", "min"]; // parameters that links to other views keep
 
-const state = { live: true, loaded: false, nodes: [], queue: null, explanations: new Map(), simulation: null, path: [], params: new URLSearchParams(), view: "nodes", focus: "" };
+const state = { live: true, loaded: false, said: {}, nodes: [], one: [], queue: null, explanations: new Map(), simulation: null, path: [], params: new URLSearchParams(), view: "nodes", focus: "" };
 const main = document.getElementById("main");
 let onResize = null;
 
@@ -91,9 +91,10 @@ const QUESTIONS = {
     return said;
   },
   node: async (signal) => {
-    const said = await answerTo("top?pods&node=" + encodeURIComponent(state.path[0] || ""), signal);
+    const name = state.path[0] || "";
+    const said = await answerTo("top?pods&node=" + encodeURIComponent(name), signal);
     const fresh = said.nodes.map(nodeOf);
-    state.nodes = [...state.nodes.filter((node) => node.name !== state.path[0]), ...fresh];
+    state.one = fresh;
     return said;
   },
   pod: async (signal) => {
@@ -122,6 +123,7 @@ async function ask() {
     failures = 0;
     lastAnswer = new Date();
     state.loaded = true;
+    state.said[state.view] = state.path[0] || true;
     pause = Math.max(SOONEST_MS, LOOP_SHARE * (said.loopMilliseconds || 0));
     banner(said.standby ? "This replica stands by: another one leads, and only that one decides." : "");
     document.getElementById("source").textContent = "live, as of " + lastAnswer.toLocaleTimeString("en-GB");

@@ -33,6 +33,15 @@ function table(caption, columns, rows) {
         i === 0 ? h("th", { scope: "row" }, cell) : h("td", { class: number[i] && "number" }, cell)))))));
 }
 
+// Shows a page whose form stays while it is the same: a list that is open would close, and a caret jump.
+function showBelow(main, kind, title, form, ...below) {
+  const old = main.querySelector(":scope > ." + kind + " > form");
+  const rest = below.flat(Infinity).filter(Boolean);
+  if (!old || !old.isEqualNode(form)) return main.replaceChildren(h("div", { class: kind }, title, form, rest));
+  while (old.nextSibling) old.nextSibling.remove();
+  old.after(...rest);
+}
+
 // Rows of known heights in a box, of which those near the visible part of `main` exist.
 class Rows {
   // `drawn` is called when other rows exist than before.

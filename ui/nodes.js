@@ -163,6 +163,7 @@ function timeline(simulation, params) {
 
 function showNodes(main, state) {
   const { params } = state;
+  if (state.live && !state.said.nodes) return main.replaceChildren(h("h2", {}, "Nodes"), h("p", { class: "empty" }, "Asking the scheduler …"));
   const t = state.simulation && params.has("t") ? Number(params.get("t")) : null;
   const nodes = t === null ? state.nodes : nodesAt(state.nodes, state.simulation, t);
   const resources = resourcesOf(nodes);
@@ -172,8 +173,7 @@ function showNodes(main, state) {
   const groups = chosen(nodes, params, by);
   const count = groups.reduce((sum, [, list]) => sum + list.length, 0);
   const box = h("div", { class: "rows " + look, role: "grid", "aria-label": "Nodes", "aria-rowcount": -1 });
-  const fill = h("div", {},
-    h("h2", { class: "hidden" }, "Nodes"),
+  showBelow(main, "nodes", h("h2", { class: "hidden" }, "Nodes"),
     h("form", { class: "controls", role: "search", "aria-label": "What is shown of nodes", onsubmit: (event) => event.preventDefault() },
       select("Show", "look", look, Object.entries(LOOKS), params),
       select("Resource", "by", by, resources.map((name) => [name, name]), params),
@@ -185,7 +185,6 @@ function showNodes(main, state) {
     h("div", { class: "under" }, legend(by, look, t !== null),
       h("p", { role: "status", class: "quiet" }, count === nodes.length ? `${count} nodes` : `${count} of ${nodes.length} nodes`)),
     box);
-  main.replaceChildren(fill);
 
   const width = box.clientWidth;
   const [least, height, gap] = look === "map" ? [18, 22, 4] : [Math.min(178, (width - 8) / 2), 98, 8];
@@ -265,10 +264,10 @@ function useRows(uses) {
 
 function showNode(main, state) {
   const t = state.simulation && state.params.has("t") ? Number(state.params.get("t")) : null;
-  const all = t === null ? state.nodes : nodesAt(state.nodes, state.simulation, t);
+  const all = t === null ? [...state.one, ...state.nodes] : nodesAt(state.nodes, state.simulation, t);
   const node = all.find((one) => one.name === state.path[0]);
   if (!node)
-    return main.replaceChildren(h("h2", {}, state.path[0] || "?"), h("p", { class: "empty" }, state.loaded ? "There is no node of this name." : "Asking the scheduler …"));
+    return main.replaceChildren(h("h2", {}, state.path[0] || "?"), h("p", { class: "empty" }, !state.live || state.said.node === state.path[0] ? "There is no node of this name." : "Asking the scheduler …"));
   const columns = ["Resource", "Use", "#used", "#free", "#all"];
   const pods = (node.pods || []).map((pod) => [podLink(pod.pod), pod.state,
     Object.entries(pod.zones || {}).map(([zone, uses]) => `${zone.replace("node-", "zone ")}: ${Object.entries(uses).map(([r, v]) => `${r} ${v}`).join(", ")}`).join("; ") || "–",

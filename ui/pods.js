@@ -30,9 +30,9 @@ function showQueue(main, state) {
   const groups = queueGroups(queue);
   const live = !state.simulation;
   const shown = 200;
-  const open = new Set([...main.querySelectorAll("details[open]")].map((element) => element.dataset.group));
-  main.replaceChildren(h("div", { class: "page" },
-    h("h2", {}, "Queue"),
+  const before = [...main.querySelectorAll("details[data-group]")];
+  const open = new Set(before.filter((element) => element.open).map((element) => element.dataset.group));
+  showBelow(main, "page", h("h2", {}, "Queue"),
     h("form", { class: "controls", role: "search", "aria-label": "Which pods are shown", onsubmit: (event) => event.preventDefault() },
       input("Filter", "q", state.params, { type: "search", placeholder: "pod, plugin, reason" })),
     state.simulation && timeline(state.simulation, state.params),
@@ -41,14 +41,14 @@ function showQueue(main, state) {
     groups.map((group, i) => {
       const longest = group.pods.reduce((most, pod) => Math.max(most, pod.secondsWaiting), 0);
       const name = group.reasons.join("\n");
-      return h("details", { "data-group": name, open: open.has(name) || (i === 0 && !open.size) },
+      return h("details", { "data-group": name, open: before.length ? open.has(name) : i === 0 },
         h("summary", { "data-key": "g-" + name }, h("strong", {}, `${group.pods.length}`), h("span", { class: "reasons" }, group.reasons.map((reason) => h("span", {}, reason))),
           h("span", { class: "quiet" }, "longest " + duration(longest))),
         table(live ? "Pods that these plugins rejected" : "Pods that wait for these reasons", ["Pod", "Place", "#tries", "#waited", ...(live ? ["#last try", "#backoff", "Nominated"] : [])],
           group.pods.slice(0, shown).map((pod) => [podLink(pod.pod), pod.place, pod.attempts, duration(pod.secondsWaiting),
             ...(live ? [pod.attempts ? duration(pod.secondsQueued) + " ago" : "–", pod.backoffSecondsLeft > 0 ? duration(pod.backoffSecondsLeft) : "–", pod.nominatedNode || "–"] : [])])),
         group.pods.length > shown && h("p", { class: "quiet" }, `and ${group.pods.length - shown} more: the filter finds them`));
-    })));
+    }));
   return null;
 }
 

@@ -188,12 +188,14 @@ Result<std::string> explanation_of(Session& session, const std::string& pod) {
       question("explain", {{"pod", pod}, {"nodes", kNodesExplained}, {"texts", kTextsExplained}}));
 }
 
-SimulationView view_of(Session& session, const StateSnapshot& state) {
+// `first`: pods that are explained before all others.
+SimulationView view_of(Session& session, const StateSnapshot& state,
+                       const std::vector<std::string>& first) {
   SimulationView view;
   const Ask ask = ask_session(session);
   if (auto top = ask(question("top", {{"pods", ""}}))) view.top = std::move(*top);
   if (auto queue = ask(question("queue"))) view.queue = std::move(*queue);
-  std::vector<std::string> pods;
+  std::vector<std::string> pods = first;
   for (const auto& queued : state.queued) pods.push_back(full_name(*queued.pod));
   const std::set<std::string_view> ours(state.scheduler_names.begin(), state.scheduler_names.end());
   for (const auto& placed : state.placed) {
@@ -201,8 +203,10 @@ SimulationView view_of(Session& session, const StateSnapshot& state) {
       pods.push_back(full_name(*placed.pod));
   }
   size_t size = 0;
+  std::set<std::string_view> done;
   for (const std::string& pod : pods) {
     if (size > kMostExplained) break;
+    if (!done.insert(pod).second) continue;
     auto answer = explanation_of(session, pod);
     if (!answer) continue;
     size += answer->size();
@@ -371,7 +375,7 @@ Result<SimulationResult> run_simulation(const config::Validation& configuration,
   for (const std::string& pod : options.explain) {
     result.explanations.push_back(explanation_of(**session, pod));
   }
-  if (options.view) result.view = view_of(**session, state);
+  if (options.view) result.view = view_of(**session, state, options.explain);
   (*session)->stop();
   result.scheduler = (*session)->scheduler().stats();
   watcher.follow(0ms);

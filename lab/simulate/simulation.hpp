@@ -61,7 +61,8 @@ struct Window {
 struct SimulationView {
   std::string top;
   std::string queue;
-  std::vector<std::pair<std::string, std::string>> explained;  // by pod, those that wait first
+  std::vector<std::pair<std::string, std::string>>
+      explained;  // by pod: those of `explain`, then those that wait
 };
 
 struct SimulationResult {

@@ -294,6 +294,10 @@ class Live(unittest.TestCase):
             browser.open(self.address)
             browser.wait("return document.body.textContent.includes('12 nodes')")
             self.assertIn("live, as of", browser.text())
+            # What the user is at stays as it is when an answer comes.
+            browser.js("window.form = document.querySelector('form'); form.elements[1].focus(); window.row = document.querySelector('.row')")
+            browser.wait("return !row.isConnected")
+            self.assertTrue(browser.js("return form.isConnected && document.activeElement === form.elements[1]"))
             pods = threading.Thread(target=self.create_pods, args=(600,))
             pods.start()
             browser.js("location.hash = '#node/bare-1'")
