@@ -25,7 +25,7 @@ function go(changes, typing = false) {
 function readAddress() {
   const [path, query] = location.hash.slice(1).split(/\?(.*)/s);
   const parts = path.split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
-  state.view = VIEWS[parts[0]] && (parts[0] !== "run" || state.simulation) ? parts[0] : "nodes";
+  state.view = own(VIEWS, parts[0]) && (parts[0] !== "run" || state.simulation) ? parts[0] : "nodes";
   state.path = parts.slice(1);
   state.params = new URLSearchParams(query || "");
 }

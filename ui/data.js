@@ -122,6 +122,12 @@ function nodesAt(nodes, simulation, t) {
   });
 }
 
+// The moment that the address names; null: the end, or there is no simulation.
+function momentOf(state) {
+  const t = state.simulation ? parseFloat(state.params.get("t")) : NaN;
+  return Number.isNaN(t) ? null : t;
+}
+
 // The moments at which something happened, in order.
 function momentsOf(simulation) {
   const moments = new Set([0, simulation.simulatedSeconds]);

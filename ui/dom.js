@@ -21,6 +21,9 @@ function svg(tag, attributes, ...children) {
   return element;
 }
 
+// What an address names: never what every object has.
+const own = (object, key) => Object.hasOwn(object, key) ? object[key] : undefined;
+
 // A table of small size. `columns`: texts; one that begins with "#" is of numbers.
 function table(caption, columns, rows) {
   const number = columns.map((name) => name.startsWith("#"));

@@ -72,9 +72,9 @@ function matches(node, words) {
 
 function chosen(nodes, params, by) {
   const words = (params.get("q") || "").split(/\s+/).filter(Boolean);
-  const least = Number(params.get("min") || 0) * unitOf(by);
+  const least = (Number(params.get("min")) || 0) * unitOf(by);
   const wanted = params.get("sort") === "zone" ? mostInAZone : (node, name) => freeOf(node.res[name]);
-  const [, order] = SORTS[params.get("sort")] || SORTS.name;
+  const [, order] = own(SORTS, params.get("sort")) || SORTS.name;
   const kept = nodes.filter((node) => matches(node, words) && (least <= 0 || wanted(node, by) >= least));
   const keys = new Map(kept.map((node) => [node, order(node, by)]));
   const natural = new Intl.Collator("en", { numeric: true }).compare;
@@ -83,7 +83,7 @@ function chosen(nodes, params, by) {
   if (!group) return [[null, kept]];
   const groups = new Map();
   for (const node of kept) {
-    const value = node.labels[group] === undefined ? "(without the label)" : node.labels[group];
+    const value = own(node.labels, group) ?? "(without the label)";
     if (!groups.has(value)) groups.set(value, []);
     groups.get(value).push(node);
   }
@@ -115,7 +115,7 @@ function nodeRow(node, by, group, focusable) {
   const cell = (role, ...children) => h("span", { role }, ...children);
   return [
     cell("rowheader", h("a", { href: address("node", [node.name]), "data-key": node.name, tabindex: focusable ? "0" : "-1" }, node.name)),
-    group && cell("gridcell", node.labels[group] || "–"),
+    group && cell("gridcell", own(node.labels, group) || "–"),
     cell("gridcell", use ? `${amount(by, freeOf(use))} of ${amount(by, use.allocatable)}` : "–"),
     cell("gridcell", node.zones.map((zone) => zone.pods !== undefined ? `${zone.id}: ${zone.pods} pods` : `${zone.id}: ${zone.res[by] ? amount(by, freeOf(zone.res[by])) : "–"}`).join("  ") || "–"),
     cell("gridcell", devicesText(node) || "–"),
@@ -139,14 +139,15 @@ function select(label, param, value, options, params) {
 }
 
 function input(label, param, params, more) {
-  return h("label", {}, label, h("input", { "data-key": "c-" + param, value: params.get(param) || "", autocomplete: "off", spellcheck: "false",
+  const given = params.get(param) || "";
+  const value = more.type === "number" && Number.isNaN(Number(given)) ? "" : given;
+  return h("label", {}, label, h("input", { "data-key": "c-" + param, value, autocomplete: "off", spellcheck: "false",
     oninput: (event) => go({ [param]: event.target.value }, true), ...more }));
 }
 
 // The slider of a simulation. Keys move it from one event to the next.
-function timeline(simulation, params) {
-  const moments = momentsOf(simulation);
-  const t = params.has("t") ? Number(params.get("t")) : null;
+function timeline(state) {
+  const { simulation } = state, moments = momentsOf(simulation), t = momentOf(state);
   let at = t === null ? moments.length - 1 : moments.findLastIndex((moment) => moment <= t);
   at = Math.max(0, at);
   const now = t === null ? simulation.simulatedSeconds : moments[at];
@@ -164,11 +165,11 @@ function timeline(simulation, params) {
 function showNodes(main, state) {
   const { params } = state;
   if (state.live && !state.said.nodes) return main.replaceChildren(h("h2", {}, "Nodes"), h("p", { class: "empty" }, "Asking the scheduler …"));
-  const t = state.simulation && params.has("t") ? Number(params.get("t")) : null;
+  const t = momentOf(state);
   const nodes = t === null ? state.nodes : nodesAt(state.nodes, state.simulation, t);
   const resources = resourcesOf(nodes);
   const by = resources.includes(params.get("by")) ? params.get("by") : resources[0] || "cpu";
-  const look = LOOKS[params.get("look")] ? params.get("look") : nodes.length > 300 ? "map" : "tiles";
+  const look = own(LOOKS, params.get("look")) ? params.get("look") : nodes.length > 300 ? "map" : "tiles";
   const group = params.get("group");
   const groups = chosen(nodes, params, by);
   const count = groups.reduce((sum, [, list]) => sum + list.length, 0);
@@ -181,7 +182,7 @@ function showNodes(main, state) {
       select("Group by", "group", group || "", [["", "nothing"], ...groupKeys(state.nodes).map((key) => [key, key])], params),
       input("Filter", "q", params, { type: "search", placeholder: "name, label=value, pod" }),
       input("At least free", "min", params, { type: "number", min: 0, step: "any", inputmode: "decimal" })),
-    state.simulation && timeline(state.simulation, params),
+    state.simulation && timeline(state),
     h("div", { class: "under" }, legend(by, look, t !== null),
       h("p", { role: "status", class: "quiet" }, count === nodes.length ? `${count} nodes` : `${count} of ${nodes.length} nodes`)),
     box);
@@ -263,7 +264,7 @@ function useRows(uses) {
 }
 
 function showNode(main, state) {
-  const t = state.simulation && state.params.has("t") ? Number(state.params.get("t")) : null;
+  const t = momentOf(state);
   const all = t === null ? [...state.one, ...state.nodes] : nodesAt(state.nodes, state.simulation, t);
   const node = all.find((one) => one.name === state.path[0]);
   if (!node)
@@ -274,7 +275,7 @@ function showNode(main, state) {
     Object.entries(pod.devices || {}).map(([type, minors]) => `${type} ${minors.join(",")}`).join("; ") || "–"]);
   main.replaceChildren(h("div", { class: "page" },
     h("h2", {}, "Node ", node.name),
-    state.simulation && timeline(state.simulation, state.params),
+    state.simulation && timeline(state),
     (node.unschedulable || node.uncertain || node.taints.length > 0 || node.report === "unreadable") && h("ul", { class: "notes" },
       node.unschedulable && h("li", {}, "unschedulable (cordoned)"),
       node.uncertain && h("li", {}, "uncertain: " + node.uncertain),

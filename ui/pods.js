@@ -22,8 +22,7 @@ function queueGroups(queue) {
 }
 
 function showQueue(main, state) {
-  const t = state.simulation ? (state.params.has("t") ? Number(state.params.get("t")) : state.simulation.simulatedSeconds) : null;
-  const all = t === null ? state.queue : simulatedQueue(state.simulation, t);
+  const all = state.simulation ? simulatedQueue(state.simulation, momentOf(state) ?? state.simulation.simulatedSeconds) : state.queue;
   if (!all) return main.replaceChildren(h("h2", {}, "Queue"), h("p", { class: "empty" }, "Asking the scheduler …"));
   const words = (state.params.get("q") || "").split(/\s+/).filter(Boolean);
   const queue = all.filter((pod) => words.every((word) => pod.pod.includes(word) || (pod.message || "").includes(word) || pod.rejectedBy.some((plugin) => plugin.includes(word))));
@@ -35,7 +34,7 @@ function showQueue(main, state) {
   showBelow(main, "page", h("h2", {}, "Queue"),
     h("form", { class: "controls", role: "search", "aria-label": "Which pods are shown", onsubmit: (event) => event.preventDefault() },
       input("Filter", "q", state.params, { type: "search", placeholder: "pod, plugin, reason" })),
-    state.simulation && timeline(state.simulation, state.params),
+    state.simulation && timeline(state),
     h("p", { role: "status", class: "quiet" }, `${queue.length} pods wait` + (groups.length > 1 ? `, for ${groups.length} sets of reasons` : "")),
     !queue.length && h("p", { class: "empty" }, "No pod waits."),
     groups.map((group, i) => {

@@ -172,6 +172,11 @@ class Page(unittest.TestCase):
             self.show(browser, "#nodes?q=train-0", "1 of 12 nodes")
             self.show(browser, "#nodes?by=nvidia.com%2Fgpu&sort=zone&min=4", "2 of 12 nodes")
             self.show(browser, "#nodes?q=nobody", "No node matches the filter.")
+            for odd in ("#constructor?look=constructor&sort=constructor&group=__proto__&by=toString&t=x&min=x", "#node", "#pod/%",
+                        "#queue?t=-1", "#run?q=%"):
+                self.show(browser, odd, "")
+                self.assertGreater(browser.js("return document.getElementById('main').textContent.length"), 10, odd)
+            self.quiet(browser)
 
     def test_two_simulations_side_by_side(self):
         def move(data):
