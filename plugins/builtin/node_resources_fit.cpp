@@ -1,5 +1,5 @@
 // NodeResourcesFit: a node must have what the pod requests; scores by how full it would be.
-#include <plimsoll/claimed_resources.h>
+#include <plimsoll/services/claimed_resources.h>
 
 #include <cmath>
 

@@ -9,13 +9,13 @@
 #include <mutex>
 #include <stdexcept>
 
+#include <plimsoll/services/device_accounts.h>
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include <plimsoll/device_accounts.h>
 #include "plugins/topology/abi/ledger_service.hpp"
 
 namespace plimsoll::testing {

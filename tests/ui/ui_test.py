@@ -63,7 +63,7 @@ VIEWS = {
     "table": ("#nodes?look=table", "free by zone"),
     "then": ("#nodes?t=0", "pods with something of the zone"),
     "queue": ("#queue", "9 pods wait"),
-    "run": ("#run", "39 of 48 pods"),
+    "run": ("#run", "40 of 50 pods"),
     "node": ("#node/gpu-a2", "Zone 1"),
     "pod": ("#pod/default/gpu-too-many", "need 3200, 1200 free of 1600"),
     "bound": ("#pod/default/train-0", "2 of 12 nodes fit"),
@@ -190,7 +190,7 @@ class Page(unittest.TestCase):
         with Browser() as browser:
             self.show(browser, "#run", "Compare with")
             browser.choose("input[type=file]", other)
-            browser.wait("return document.body.textContent.includes('1 of 48 pods differ')")
+            browser.wait("return document.body.textContent.includes('1 of 50 pods differ')")
             row = browser.js("return [...document.querySelectorAll('tr')].find((r) => r.textContent.includes('elsewhere')).innerText")
             self.assertEqual(row.split("\t"), ["default/api-0", "cpu-b1", "<b>elsewhere", "0 ms", "7 s"])
             self.axe(browser, "side by side")

@@ -45,8 +45,8 @@ tl::expected<Selector, CompileError> Selector::compile(std::string_view text) {
   return Selector(std::move(expression));
 }
 
-tl::expected<bool, std::string> Selector::matches(std::string_view driver,
-                                                  const Device& device, uint64_t* steps) const {
+tl::expected<bool, std::string> Selector::matches(std::string_view driver, const Device& device,
+                                                  uint64_t* steps) const {
   for (const auto& [name, attribute] : device.attributes) {
     if (std::holds_alternative<std::monostate>(attribute))
       return tl::unexpected("attribute " + name + ": unsupported attribute value");

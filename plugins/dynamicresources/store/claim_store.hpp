@@ -7,8 +7,8 @@
 // watch has shown the claim in that version or a later one. Kubernetes: pkg/scheduler/framework/
 // plugins/dynamicresources, dra_manager.go (assume cache, in-flight allocations).
 
-#include <plimsoll/claimed_resources.h>
 #include <plimsoll/claims.h>
+#include <plimsoll/services/claimed_resources.h>
 #include <plimsoll/plugin.hpp>
 
 #include <functional>

@@ -1,8 +1,9 @@
 #pragma once
 // One device, one book: what NodeDevice gives away of the same hardware is not given by a claim,
-// and the reverse (<plimsoll/device_accounts.h>). Without NodeDevice nothing is asked. Loop only.
+// and the reverse (<plimsoll/services/device_accounts.h>). Without NodeDevice nothing is asked.
+// Loop only.
 
-#include <plimsoll/device_accounts.h>
+#include <plimsoll/services/device_accounts.h>
 #include <plimsoll/plugin.hpp>
 
 #include <map>

@@ -1,8 +1,9 @@
 #pragma once
 // Devices that are given away by resource claims, in the accounts of devices: one device is never
-// in two books (<plimsoll/device_accounts.h>). Loop only; is_in_use() also while the loop waits.
+// in two books (<plimsoll/services/device_accounts.h>). Loop only; is_in_use() also while the loop
+// waits.
 
-#include <plimsoll/device_accounts.h>
+#include <plimsoll/services/device_accounts.h>
 #include <plimsoll/lists.hpp>
 
 #include <map>

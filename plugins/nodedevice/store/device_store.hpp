@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include <plimsoll/device_accounts.h>
+#include <plimsoll/services/device_accounts.h>
 #include "plugins/nodedevice/accounts/accounts.hpp"
 #include "plugins/nodedevice/accounts/device_metrics.hpp"
 #include "plugins/nodedevice/accounts/state_numbers.hpp"

@@ -238,8 +238,8 @@ std::string hint_of(const Json& vector) {
   const auto object = [&](const Json* from, std::string_view resource) {
     if (from == nullptr) return static_cast<const plimsoll_object*>(nullptr);
     const Json& meta = from->at("metadata");
-    kept.push_back(decode_object(std::string(resource), meta.value("namespace", ""), meta.value("name", ""),
-                                 from->dump()));
+    kept.push_back(decode_object(std::string(resource), meta.value("namespace", ""),
+                                 meta.value("name", ""), from->dump()));
     return kept.back().get();
   };
   if (kind == "claim") {

@@ -4,7 +4,7 @@
 
 #include <plimsoll/fake_host.hpp>
 
-#include <plimsoll/device_accounts.h>
+#include <plimsoll/services/device_accounts.h>
 #include "tests/plugins/nodedevice/plugin_instance.hpp"
 
 namespace plimsoll::devices {

@@ -3,8 +3,8 @@
  * plugin that does so publishes it. NodeResourcesFit asks it, and leaves such a resource alone on
  * nodes whose allocatable amount of it is 0. Plain C. On the loop, and in filters.
  */
-#ifndef PLIMSOLL_CLAIMED_RESOURCES_H_
-#define PLIMSOLL_CLAIMED_RESOURCES_H_
+#ifndef PLIMSOLL_SERVICES_CLAIMED_RESOURCES_H_
+#define PLIMSOLL_SERVICES_CLAIMED_RESOURCES_H_
 
 #include <plimsoll/plugin_abi.h>
 
@@ -27,4 +27,4 @@ typedef struct plimsoll_claimed_resources {
 #ifdef __cplusplus
 }
 #endif
-#endif /* PLIMSOLL_CLAIMED_RESOURCES_H_ */
+#endif /* PLIMSOLL_SERVICES_CLAIMED_RESOURCES_H_ */

@@ -3,8 +3,8 @@
  * hardware away otherwise (resource claims) says here what it gives, and asks what it must not
  * give. Plain C. Loop only.
  */
-#ifndef PLIMSOLL_DEVICE_ACCOUNTS_H_
-#define PLIMSOLL_DEVICE_ACCOUNTS_H_
+#ifndef PLIMSOLL_SERVICES_DEVICE_ACCOUNTS_H_
+#define PLIMSOLL_SERVICES_DEVICE_ACCOUNTS_H_
 
 #include <plimsoll/plugin_abi.h>
 
@@ -51,4 +51,4 @@ typedef struct plimsoll_device_accounts {
 #ifdef __cplusplus
 }
 #endif
-#endif /* PLIMSOLL_DEVICE_ACCOUNTS_H_ */
+#endif /* PLIMSOLL_SERVICES_DEVICE_ACCOUNTS_H_ */
