@@ -357,9 +357,9 @@ for path in sys.argv[1:]:
 TEST(PlimsollSimulation, WritesAPage) {
   const TempDir dir;
   const std::string file = dir.path() / "run.html";
-  const Simulated done =
-      simulate({node("n", {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "10"}})},
-               {pod("fits", {{"cpu", "1"}}), pod("waits", {{"cpu", "9"}})}, {"--html", file});
+  const Simulated done = simulate({node("n", {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "10"}})},
+                                  {pod("fits", {{"cpu", "1"}}), pod("waits", {{"cpu", "9"}})},
+                                  {"--html", file, "--explain", "d/fits"});
   ASSERT_EQ(done.code, 0) << done.err;
   EXPECT_THAT(done.err, EndsWith("file://" + file + " in a browser\n"));
   const auto page = read_file(file);
@@ -379,9 +379,10 @@ TEST(PlimsollSimulation, WritesAPage) {
   EXPECT_THAT(view["queue"]["queue"][0]["message"].get<std::string>(),
               HasSubstr("Insufficient cpu"));
   ASSERT_EQ(view["explanations"].size(), 2U);
-  EXPECT_EQ(view["explanations"][0]["pod"], "d/waits");
-  EXPECT_EQ(view["explanations"][0]["result"]["placement"]["feasible"], 0);
-  EXPECT_EQ(view["explanations"][1]["result"]["state"], "bound");
+  EXPECT_EQ(view["explanations"][0]["pod"], "d/fits");
+  EXPECT_EQ(view["explanations"][0]["result"]["state"], "bound");
+  EXPECT_EQ(view["explanations"][1]["pod"], "d/waits");
+  EXPECT_EQ(view["explanations"][1]["result"]["placement"]["feasible"], 0);
 
   const Simulated failed =
       simulate({node("n", {{"cpu", "4"}})}, {}, {"--html", (dir.path() / "no/a").string()});
