@@ -374,7 +374,7 @@ TEST(PlimsollSimulate, FailsWhenAnExpectationDoesNotHold) {
   EXPECT_EQ(answer.code, 1);
   EXPECT_THAT(answer.err, HasSubstr("default/web-0 should have no place, but is on"));
   const auto report = nlohmann::json::parse(answer.out);
-  EXPECT_EQ(report["pods"].size(), 48U);
+  EXPECT_EQ(report["pods"].size(), 50U);
   EXPECT_EQ(report["kubelets"]["topologyAffinityErrors"], 0);
   EXPECT_TRUE(report["settled"]);
 }

@@ -160,7 +160,8 @@ TEST_F(QuickstartCluster, NoNodeButTheNamedOnesTakesAPodEvenWhenEmpty) {
     for (const json& pod : pods) {
       if ("default/" + pod["metadata"]["name"].get<std::string>() != entry["pod"].as<std::string>())
         continue;
-      const bool devices = pod["spec"].dump().find("/gpu") != std::string::npos;
+      const bool devices = pod["spec"].dump().find("/gpu") != std::string::npos ||
+                           pod["spec"].contains("resourceClaims");
       for (const auto& [node, description] : descriptions) {
         if (listed.contains(node) || !open_to(node, pod) || devices) continue;
         // As it stands with its running pods, before anything is placed.

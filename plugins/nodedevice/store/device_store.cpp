@@ -3,6 +3,7 @@
 #include <plimsoll/join.hpp>
 
 #include <algorithm>
+#include <deque>
 #include <memory>
 #include <stdexcept>
 
@@ -14,7 +15,9 @@
 namespace plimsoll::devices {
 namespace {
 
+// A service stays as long as the process, and the store does not: without one nothing is known.
 int64_t unused_devices(void* self, uint32_t slot, plimsoll_str type) {
+  if (self == nullptr) return -1;
   const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
   const NodeState* node = accounts.at_slot(slot);
   const int index = accounts.types().find_type(sdk::view(type));
@@ -25,6 +28,7 @@ int64_t unused_devices(void* self, uint32_t slot, plimsoll_str type) {
 }
 
 uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
+  if (self == nullptr) return 0;
   const Accounts& accounts = static_cast<DeviceStore*>(self)->accounts();
   const NodeState* node = accounts.node_of(sdk::view(pod_uid));
   const Allocation* allocation = accounts.allocation_of(sdk::view(pod_uid));
@@ -32,14 +36,16 @@ uint64_t zones_of_pod(void* self, plimsoll_str pod_uid) {
 }
 
 void join(void* self, void* ctx, void (*changed)(void* ctx, plimsoll_str node)) {
-  static_cast<DeviceStore*>(self)->claims().join(ctx, changed);
+  if (self != nullptr) static_cast<DeviceStore*>(self)->claims().join(ctx, changed);
 }
 
 int32_t in_use(void* self, plimsoll_str node, const plimsoll_device_identity* device) {
+  if (self == nullptr) return 0;
   return static_cast<DeviceStore*>(self)->claims().is_in_use(sdk::view(node), *device) ? 1 : 0;
 }
 
 void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
+  if (self == nullptr) return;
   static_cast<DeviceStore*>(self)->claims().hold(sdk::view(holder), sdk::view(node),
                                                  sdk::List<plimsoll_device_identity>(devices));
 }
@@ -71,20 +77,28 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
-  service_.size = sizeof service_;
-  service_.self = this;
-  service_.unused_devices = &unused_devices;
-  service_.zones_of_pod = &zones_of_pod;
-  service_.join = &join;
-  service_.in_use = &in_use;
-  service_.hold = &hold;
-  if (!host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, &service_))
-    throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE
-                             ": another plugin keeps the device accounts already");
+  publish_accounts(host);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &state_);
   (void)host.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
                      group_service_.table());
+}
+
+DeviceStore::~DeviceStore() {
+  if (service_->self == this) service_->self = nullptr;
+}
+
+void DeviceStore::publish_accounts(const sdk::Host& host) {
+  static std::deque<plimsoll_device_accounts> tables;
+  const auto* known = host.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
+                                                                  PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+  const bool ours = known != nullptr && known->hold == &hold;
+  service_ = ours ? const_cast<plimsoll_device_accounts*>(known) : &tables.emplace_back();
+  *service_ = {sizeof *service_, 0, this, &unused_devices, &zones_of_pod, &join, &in_use, &hold};
+  if (!ours &&
+      !host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, service_))
+    throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE
+                             ": another plugin keeps the device accounts already");
 }
 
 DeviceStore::Shared DeviceStore::shared(const sdk::Host& host,

@@ -32,6 +32,7 @@ class DeviceStore {
   [[nodiscard]] static Shared shared(const sdk::Host& host, const std::vector<DeviceType>& types);
 
   DeviceStore(const sdk::Host& host, std::vector<DeviceType> types);
+  ~DeviceStore();
   DeviceStore(const DeviceStore&) = delete;
   DeviceStore& operator=(const DeviceStore&) = delete;
 
@@ -87,6 +88,7 @@ class DeviceStore {
   }
 
  private:
+  void publish_accounts(const sdk::Host& host);
   [[nodiscard]] bool is_news(std::string_view node_name, std::string_view json) const;
   void complain_of_node(const sdk::Host& host, std::string_view node, std::string_view json,
                         const std::vector<std::string>& problems, bool malformed);
@@ -106,7 +108,7 @@ class DeviceStore {
   DeviceMetrics metrics_;
   GroupKeeper groups_;
   GroupService group_service_;
-  plimsoll_device_accounts service_{};
+  plimsoll_device_accounts* service_ = nullptr;
   plimsoll_state_source state_{};
 };
 
