@@ -38,6 +38,18 @@ EventRecord scheduled_event(const PodName& pod, const std::string& node) {
   return event;
 }
 
+// Sends the requests one after the other, then runs `then`; false: one was refused.
+void send_all(informer::ServerWriter& writer,
+              const std::shared_ptr<std::vector<ApiRequest>>& requests, std::size_t at,
+              std::function<void(bool)> then) {
+  if (at == requests->size()) return then(true);
+  writer.request((*requests)[at],
+                 [&writer, requests, at, then = std::move(then)](int status, std::string_view) {
+                   if (status < 200 || status > 299) return then(false);
+                   send_all(writer, requests, at + 1, then);
+                 });
+}
+
 }  // namespace
 
 Result<LoopResult> write_bindings(test::KubeCluster& cluster, const std::vector<PodName>& pods,
@@ -59,13 +71,25 @@ Result<LoopResult> write_bindings(test::KubeCluster& cluster, const std::vector<
   for (std::size_t i = 0; i < pods.size(); ++i) {
     const PodName& pod = pods[i];
     std::string node = node_name(static_cast<int>(i % static_cast<std::size_t>(nodes)));
-    BindRequest request{"default", pod.name, pod.uid, node, options.annotations};
-    writer.bind(std::move(request), [&, node = std::move(node)](const Result<void>& bound) {
-      if (bound && options.events) writer.record_event(scheduled_event(pod, node));
+    const auto end = [&](bool bound) {
       const std::lock_guard lock(mutex);
       if (!bound) ++result.bind_failures;
       if (++answered == pods.size()) ended.notify_all();
-    });
+    };
+    const auto bind = [&, end, node](bool ready) {
+      if (!ready) return end(false);
+      writer.bind({"default", pod.name, pod.uid, node, options.annotations},
+                  [&, end, node](const Result<void>& bound) {
+                    if (bound && options.events) writer.record_event(scheduled_event(pod, node));
+                    end(bound.has_value());
+                  });
+    };
+    if (!options.before) {
+      bind(true);
+      continue;
+    }
+    send_all(writer, std::make_shared<std::vector<ApiRequest>>(options.before(i, pod, node)), 0,
+             bind);
   }
   {
     std::unique_lock lock(mutex);

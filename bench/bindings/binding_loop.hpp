@@ -2,6 +2,7 @@
 // The upper bound for a scheduler: a loop that makes the same writes with the same client and
 // settings, but decides nothing. It assigns the nodes to the pods in turn.
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,10 @@ namespace plimsoll::bench {
 struct LoopOptions {
   bool events = true;  // also write the Scheduled event, as soon as the binding is answered
   std::vector<std::pair<std::string, std::string>> annotations = {};  // of each binding
+  // Requests that come before the binding of a pod to a node, one after the other.
+  std::function<std::vector<ApiRequest>(std::size_t index, const PodName& pod,
+                                        const std::string& node)>
+      before = nullptr;
   // The settings of `plimsoll run`, unless a comparison of clients changes them.
   informer::HttpClientOptions binds_client = {};
   informer::HttpClientOptions others_client = {};

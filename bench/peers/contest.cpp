@@ -209,6 +209,11 @@ class Contest {
     LoopOptions options;
     options.writes.protobuf = true;  // the default of clientConnection.contentType
     if (load_.profile == Profile::kTopology) options.annotations = {kZones};
+    if (has_claims(load_.shape)) {
+      options.before = [this](std::size_t i, const PodName& pod, const std::string& node) {
+        return claim_writes(load_.shape, i, pod, node, load_.fleet.nodes);
+      };
+    }
     const auto written = write_bindings(*cluster_, *pods, load_.fleet.nodes, options);
     last_event_ = Clock::now();
     if (!written) return fail(written.error());

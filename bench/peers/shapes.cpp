@@ -117,6 +117,11 @@ void change_node(json& node, Shape shape, int index) {
 
 void change_pod(json& pod, Shape shape, int index) {
   const json blue = {{"matchLabels", {{"color", "blue"}}}};
+  if (has_claims(shape)) {
+    pod["spec"]["resourceClaims"] =
+        json::array({{{"name", "device"}, {"resourceClaimName", claim_name(index)}}});
+    return;
+  }
   if (shape == Shape::kCsiVolumes) {
     pod["spec"]["volumes"] = json::array(
         {{{"name", "vol"}, {"persistentVolumeClaim", {{"claimName", claim_name(index)}}}}});
@@ -134,6 +139,65 @@ void change_pod(json& pod, Shape shape, int index) {
   }
 }
 
+// ---- resource claims
+
+constexpr const char* kResources = "/apis/resource.k8s.io/v1/";
+constexpr const char* kDeviceDriver = "devices.example.com";
+constexpr int kDevices = 8;
+
+std::string resource_claims() {
+  return kResources + std::string("namespaces/default/resourceclaims");
+}
+
+test::KubeObject device_slice(int index) {
+  const std::string node = node_name(index);
+  json devices = json::array();
+  for (int i = 0; i < kDevices; ++i) {
+    devices.push_back(
+        {{"name", "device-" + std::to_string(i)}, {"attributes", {{"pair", {{"int", i / 2}}}}}});
+  }
+  return {kResources + std::string("resourceslices"),
+          json{{"apiVersion", "resource.k8s.io/v1"},
+               {"kind", "ResourceSlice"},
+               {"metadata", {{"name", node}}},
+               {"spec",
+                {{"driver", kDeviceDriver},
+                 {"nodeName", node},
+                 {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                 {"devices", devices}}}}
+              .dump()};
+}
+
+test::KubeObject resource_claim(Shape shape, int index) {
+  json devices{
+      {"requests",
+       {{{"name", "device"},
+         {"exactly",
+          {{"deviceClassName", "devices"}, {"count", shape == Shape::kMatching ? 2 : 1}}}}}}};
+  if (shape == Shape::kMatching) {
+    devices["constraints"] = {{{"matchAttribute", std::string(kDeviceDriver) + "/pair"}}};
+  }
+  return {resource_claims(), json{{"apiVersion", "resource.k8s.io/v1"},
+                                  {"kind", "ResourceClaim"},
+                                  {"metadata", {{"name", claim_name(index)}}},
+                                  {"spec", {{"devices", devices}}}}
+                                 .dump()};
+}
+
+Result<void> create_claims(test::KubeCluster& cluster, Shape shape, const FleetShape& fleet) {
+  const std::string expression = std::string("device.driver == '") + kDeviceDriver + "'";
+  std::vector<test::KubeObject> objects;
+  objects.push_back({kResources + std::string("deviceclasses"),
+                     json{{"apiVersion", "resource.k8s.io/v1"},
+                          {"kind", "DeviceClass"},
+                          {"metadata", {{"name", "devices"}}},
+                          {"spec", {{"selectors", {{{"cel", {{"expression", expression}}}}}}}}}
+                         .dump()});
+  for (int i = 0; i < fleet.nodes; ++i) objects.push_back(device_slice(i));
+  for (int i = 0; i < fleet.pods; ++i) objects.push_back(resource_claim(shape, i));
+  return test::create_all(cluster.admin(), objects);
+}
+
 template <typename Change>
 void change_all(std::vector<test::KubeObject>& objects, const Change& change) {
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -144,6 +208,34 @@ void change_all(std::vector<test::KubeObject>& objects, const Change& change) {
 }
 
 }  // namespace
+
+std::vector<ApiRequest> claim_writes(Shape shape, std::size_t index, const PodName& pod,
+                                     const std::string& node, int nodes) {
+  const std::string path = resource_claims() + "/" + claim_name(static_cast<int>(index));
+  const int count = shape == Shape::kMatching ? 2 : 1;
+  const int first = static_cast<int>(index) / nodes * count;
+  json results = json::array();
+  for (int i = first; i < first + count; ++i) {
+    results.push_back({{"request", "device"},
+                       {"driver", kDeviceDriver},
+                       {"pool", node},
+                       {"device", "device-" + std::to_string(i)}});
+  }
+  const json in_use{{"metadata", {{"finalizers", {"resource.kubernetes.io/delete-protection"}}}}};
+  const json allocated{
+      {"status",
+       {{"allocation",
+         {{"devices", {{"results", results}}},
+          {"nodeSelector",
+           {{"nodeSelectorTerms",
+             {{{"matchFields",
+                {{{"key", "metadata.name"}, {"operator", "In"}, {"values", {node}}}}}}}}}},
+          {"allocationTimestamp", "2026-01-01T00:00:00Z"}}},
+        {"reservedFor", {{{"resource", "pods"}, {"name", pod.name}, {"uid", pod.uid}}}}}}};
+  constexpr const char* kMerge = "application/merge-patch+json";
+  return {{"PATCH", path, kMerge, in_use.dump()},
+          {"PATCH", path + "/status", kMerge, allocated.dump()}};
+}
 
 Result<void> create_shaped(test::KubeCluster& cluster, Shape shape, const FleetShape& fleet) {
   if (shape == Shape::kPlain) {
@@ -156,6 +248,7 @@ Result<void> create_shaped(test::KubeCluster& cluster, Shape shape, const FleetS
   change_all(pods, [&](json& pod, int i) { change_pod(pod, shape, i); });
   return test::create_all(cluster.admin(), nodes)
       .and_then([&]() -> Result<void> {
+        if (has_claims(shape)) return create_claims(cluster, shape, fleet);
         if (shape != Shape::kCsiVolumes) return {};
         return create_volumes(cluster, fleet);
       })

@@ -35,6 +35,8 @@ std::vector<Load> small_loads() {
           shaped("spreading", Shape::kSpread),
           shaped("affinity", Shape::kAffinity),
           shaped("volumes", Shape::kCsiVolumes),
+          shaped("claims", Shape::kClaims),
+          shaped("matching claims", Shape::kMatching),
           {.name = "arrival",
            .fleet = {.nodes = 50, .pods = 100, .zones = 0},
            .arrival = 100,
