@@ -12,21 +12,11 @@
 namespace plimsoll::fuzz {
 namespace {
 
-// What the plugins make of what the framework has decoded.
 template <typename Decoded>
-auto read_as(const sdk::Kind<Decoded>& kind, std::string_view input) {
-  const ObjectRef object = decode_object(kind.resource, "ns", "name", input);
-  require(object != nullptr, kind.resource, " is decoded");
-  return volumes::read(*reinterpret_cast<const Decoded*>(object.get()));
-}
+void check(const volumes::Stored<Decoded>&) {}
 
-void check(const volumes::Meta& meta) {
-  require(meta.name == "name", "an object keeps its name");
-}
-
-void check_volume(const volumes::PersistentVolume& volume) {
-  check(volume.meta);
-  if (!volume.meta.readable()) require(volume.source.empty(), "what is not readable is empty");
+void check(const volumes::PersistentVolume& volume) {
+  if (!volume.readable()) require(volume.source().empty(), "what is not readable is empty");
   const auto translated = volumes::translate(volume);
   if (!translated) return require(!translated.error().message.empty(), "an error says something");
   require(!translated->driver.empty(), "a translated volume has a driver");
@@ -38,24 +28,33 @@ void check_volume(const volumes::PersistentVolume& volume) {
           "an affinity that is printed can be read again");
 }
 
-void check_claim(const volumes::PersistentVolumeClaim& claim) {
-  check(claim.meta);
+void check(const volumes::PersistentVolumeClaim& claim) {
   const volumes::StorageStore nothing;
   const auto counted = volumes::counted(claim, nothing);
-  require(counted.problem.empty() == claim.meta.readable(), "what is not readable is not counted");
+  require(counted.problem.empty() == claim.readable(), "what is not readable is not counted");
   require(!counted.volume, "a claim without a class is not counted");
+}
+
+// What the plugins make of what the framework has decoded.
+template <typename Decoded>
+void check_as(const sdk::Kind<Decoded>& kind, std::string_view input) {
+  const ObjectRef object = decode_object(kind.resource, "ns", "name", input);
+  require(object != nullptr, kind.resource, " is decoded");
+  const auto read = volumes::read(*reinterpret_cast<const Decoded*>(object.get()));
+  require(read.name() == "name", "an object keeps its name");
+  check(read);
 }
 
 }  // namespace
 
 void storage_object(std::string_view input) {
-  check_volume(read_as(sdk::kPersistentVolumes, input));
-  check_claim(read_as(sdk::kPersistentVolumeClaims, input));
-  check(read_as(sdk::kStorageClasses, input).meta);
-  check(read_as(sdk::kCsiNodes, input).meta);
-  check(read_as(sdk::kCsiDrivers, input).meta);
-  check(read_as(sdk::kCsiStorageCapacities, input).meta);
-  check(read_as(sdk::kVolumeAttachments, input).meta);
+  check_as(sdk::kPersistentVolumes, input);
+  check_as(sdk::kPersistentVolumeClaims, input);
+  check_as(sdk::kStorageClasses, input);
+  check_as(sdk::kCsiNodes, input);
+  check_as(sdk::kCsiDrivers, input);
+  check_as(sdk::kCsiStorageCapacities, input);
+  check_as(sdk::kVolumeAttachments, input);
 }
 
 }  // namespace plimsoll::fuzz

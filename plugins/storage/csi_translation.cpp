@@ -64,7 +64,7 @@ Result<std::string> region_of(const std::vector<std::string>& zones) {
 }
 
 std::string_view label(const PersistentVolume& volume, std::string_view key) {
-  const plimsoll_str* value = volume.labels.get(key);
+  const plimsoll_str* value = volume.label(key);
   return value == nullptr ? std::string_view() : view(*value);
 }
 
@@ -124,19 +124,26 @@ Result<std::string> azure_disk_handle(std::string_view uri, std::string_view kin
   return std::string(uri);
 }
 
-// `kind`: of azureDisk; nothing: not set. `volume`: whose labels name the zones of a GCE disk;
-// null: none does.
-Result<std::string> handle_of(const InTreePlugin& plugin, std::string_view id,
-                              const std::optional<std::string>& kind,
+// `volume`: whose labels name the zones of a GCE disk; null: none does.
+Result<std::string> handle_of(const InTreePlugin& plugin, const plimsoll_volume& source,
                               const PersistentVolume* volume) {
+  const std::string_view id = view(source.target);
   if (plugin.source == "gcePersistentDisk") {
     return volume == nullptr ? gce_handle("zones", kUnspecified, id) : gce_handle(*volume, id);
   }
   if (plugin.source == "awsElasticBlockStore") return ebs_handle(id);
   if (plugin.source == "azureDisk") {
-    return azure_disk_handle(id, kind.value_or(""), kind.has_value());
+    const bool has_kind = PLIMSOLL_HAS(&source, details) && source.details.count != 0;
+    return azure_disk_handle(id, has_kind ? view(sdk::Strings(source.details)[0]) : "", has_kind);
   }
   return std::string(id);  // cinder, portworxVolume
+}
+
+Result<CsiVolume> translate(const InTreePlugin& plugin, const plimsoll_volume& source,
+                            const PersistentVolume* volume) {
+  auto handle = handle_of(plugin, source, volume);
+  if (!handle) return fail(handle.error());
+  return CsiVolume{std::string(plugin.driver), *std::move(handle)};
 }
 
 // ---- affinity
@@ -195,7 +202,7 @@ void require_zones(Json& terms, std::string_view key, std::string_view zones_lab
 bool uses_beta_labels(Json& terms, const PersistentVolume& volume) {
   if (uses(terms, kZone)) return false;
   if (uses(terms, kBetaZone)) return true;
-  return volume.labels.get(kZone) == nullptr && volume.labels.get(kBetaZone) != nullptr;
+  return volume.label(kZone) == nullptr && volume.label(kBetaZone) != nullptr;
 }
 
 // Empty: none.
@@ -231,23 +238,29 @@ const InTreePlugin* in_tree_plugin_named(std::string_view name) {
   return found == kPlugins.end() ? nullptr : found;
 }
 
+std::string_view migrated_plugins(const CsiNode& node) {
+  const plimsoll_str* names = node.annotation("storage.alpha.kubernetes.io/migrated-plugins");
+  return names == nullptr ? std::string_view() : view(*names);
+}
+
 bool is_migrated_on(const InTreePlugin& plugin, const CsiNode* node) {
-  return plugin.is_switched_on && node != nullptr &&
-         std::find(node->migrated_plugins.begin(), node->migrated_plugins.end(), plugin.name) !=
-             node->migrated_plugins.end();
+  if (!plugin.is_switched_on || node == nullptr) return false;
+  for (std::string_view named = migrated_plugins(*node);;) {
+    const size_t end = std::min(named.find(','), named.size());
+    if (named.substr(0, end) == plugin.name) return true;
+    if (end == named.size()) return false;
+    named.remove_prefix(end + 1);
+  }
 }
 
 Result<TranslatedVolume> translate(const PersistentVolume& volume) {
-  const InTreePlugin* plugin = in_tree_plugin_of(volume.source);
+  const InTreePlugin* plugin = in_tree_plugin_of(volume.source());
   if (plugin == nullptr || !plugin->is_switched_on) {
     return fail(ErrorCode::kInvalid, "it is not a volume of a migrated in-tree plugin");
   }
-  auto handle = handle_of(*plugin, volume.source_id, volume.disk_kind, &volume);
-  if (!handle) return fail(handle.error());
-  TranslatedVolume made;
-  made.driver = plugin->driver;
-  made.handle = *std::move(handle);
-  made.affinity = volume.affinity;
+  auto as_csi = translate(*plugin, *volume.object->source, &volume);
+  if (!as_csi) return fail(as_csi.error());
+  TranslatedVolume made{*std::move(as_csi), volume.affinity};
   if (plugin->zone_key.empty()) return made;
   const std::string text = translated_affinity(volume, plugin->zone_key);
   if (text.empty() || text == text_of(volume.affinity)) return made;
@@ -262,14 +275,7 @@ Result<CsiVolume> translate(const plimsoll_volume& volume) {
   if (plugin == nullptr) {
     return fail(ErrorCode::kInvalid, "it is not a volume of a migrated in-tree plugin");
   }
-  const std::string_view id = view(volume.target);
-  std::optional<std::string> kind;
-  if (PLIMSOLL_HAS(&volume, details) && volume.details.count != 0) {
-    kind = view(sdk::Strings(volume.details)[0]);
-  }
-  auto handle = handle_of(*plugin, id, kind, nullptr);
-  if (!handle) return fail(handle.error());
-  return CsiVolume{std::string(plugin->driver), *std::move(handle)};
+  return translate(*plugin, volume, nullptr);
 }
 
 }  // namespace plimsoll::volumes

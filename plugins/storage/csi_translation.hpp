@@ -26,7 +26,9 @@ struct InTreePlugin {
 [[nodiscard]] const InTreePlugin* in_tree_plugin_of(std::string_view source);
 [[nodiscard]] const InTreePlugin* in_tree_plugin_named(std::string_view name);
 
-// Whether the node's CSINode names the plugin as migrated, which VolumeBinding asks for.
+// The plugins that a CSINode names as migrated, between commas.
+[[nodiscard]] std::string_view migrated_plugins(const CsiNode& node);
+// Whether the node's CSINode names the plugin, which VolumeBinding asks for.
 [[nodiscard]] bool is_migrated_on(const InTreePlugin& plugin, const CsiNode* node);
 
 struct CsiVolume {

@@ -1,7 +1,10 @@
 #pragma once
 // What the volume plugins read of PersistentVolumes, PersistentVolumeClaims, StorageClasses,
-// CSINodes, CSIDrivers, CSIStorageCapacities and VolumeAttachments: values with what decisions need
-// worked out, which can be assumed otherwise than they are stored. Any thread.
+// CSINodes, CSIDrivers, CSIStorageCapacities and VolumeAttachments: the decoded object itself, what
+// decisions need worked out, and what is assumed of it and not written yet. Any thread.
+//
+// Texts point into the decoded object: whoever keeps one of these keeps the object, or lets go of
+// it when object_event tells of its next change (<plimsoll/kinds.h>).
 //
 // An object that cannot be read has a `problem`, which names the field. All other fields are as if
 // absent, and whoever needs the object has to refuse.
@@ -10,12 +13,12 @@
 
 #include <plimsoll/views.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "framework/api/quantity.hpp"
@@ -23,153 +26,125 @@
 
 namespace plimsoll::volumes {
 
-// Labels in the form that selectors match, with the texts that they point to.
-class LabelSet {
- public:
-  LabelSet() = default;
-  explicit LabelSet(std::vector<std::pair<std::string, std::string>> labels);
-  LabelSet(const LabelSet& other) : LabelSet(other.texts_) {}
-  LabelSet& operator=(const LabelSet& other) { return *this = LabelSet(other); }
-  LabelSet(LabelSet&&) noexcept = default;
-  LabelSet& operator=(LabelSet&&) noexcept = default;
-  ~LabelSet() = default;
-
-  [[nodiscard]] plimsoll_list list() const {
-    return sdk::list_of<plimsoll_label>(std::span<const plimsoll_label>(rows_));
-  }
-  // Null: there is no such label.
-  [[nodiscard]] const plimsoll_str* get(std::string_view key) const {
-    return sdk::Labels(list()).find(key);
-  }
-
- private:
-  std::vector<std::pair<std::string, std::string>> texts_;  // by key
-  std::vector<plimsoll_label> rows_;
-};
-
-struct Meta {
-  std::string ns;  // empty: cluster-scoped
-  std::string name;
-  std::string uid;
-  std::string resource_version;
-  bool is_deleting = false;  // deletionTimestamp is set
-  std::string problem;       // not empty: the object cannot be read
-  [[nodiscard]] bool readable() const { return problem.empty(); }
-};
-
 // "namespace/name", or the name of what has no namespace.
 [[nodiscard]] std::string key_of(std::string_view ns, std::string_view name);
-[[nodiscard]] std::string key_of(const Meta& meta);
+
+template <typename Decoded>
+struct Stored {
+  const Decoded* object = nullptr;
+
+  [[nodiscard]] const plimsoll_object& base() const { return object->object; }
+  [[nodiscard]] std::string_view ns() const { return sdk::view(base().meta.ns); }
+  [[nodiscard]] std::string_view name() const { return sdk::view(base().meta.name); }
+  [[nodiscard]] std::string_view uid() const { return sdk::view(base().meta.uid); }
+  [[nodiscard]] std::string_view version() const { return sdk::view(base().meta.resource_version); }
+  [[nodiscard]] std::string key() const { return key_of(ns(), name()); }
+  [[nodiscard]] bool is_deleting() const { return base().meta.deletion_ms != 0; }
+  [[nodiscard]] std::string_view problem() const { return sdk::view(base().unreadable); }
+  [[nodiscard]] bool readable() const { return problem().empty(); }
+  // Null: there is no such label, or annotation.
+  [[nodiscard]] const plimsoll_str* label(std::string_view key) const {
+    return sdk::Labels(base().meta.labels).find(key);
+  }
+  [[nodiscard]] const plimsoll_str* annotation(std::string_view key) const {
+    return sdk::Labels(base().meta.annotations).find(key);
+  }
+};
+
+using CsiNode = Stored<plimsoll_csi_node>;
+using CsiDriver = Stored<plimsoll_csi_driver>;
+using VolumeAttachment = Stored<plimsoll_volume_attachment>;
 
 struct ClaimReference {
+  std::string_view ns;
+  std::string_view name;
+  std::string_view uid;
+};
+
+// The claim that a volume is to be bound to.
+struct AssumedClaim {
   std::string ns;
   std::string name;
   std::string uid;
-  std::string resource_version;
-  bool operator==(const ClaimReference&) const = default;
+  std::string version;
+  bool by_controller = false;  // the volume is to have that annotation
+  size_t holders = 0;          // pods that rest on it
 };
 
-struct PersistentVolume {
-  Meta meta;
-  LabelSet labels;
-  std::string class_name;            // the annotation if it is there, else spec.storageClassName
-  std::string spec_class_name;       // spec.storageClassName
-  bool bound_by_controller = false;  // annotation pv.kubernetes.io/bound-by-controller is there
-  Quantity capacity;                 // "storage"
-  std::vector<std::string> access_modes;  // sorted, each once
-  std::string volume_mode;                // "Filesystem" if absent
-  std::string attributes_class;           // volumeAttributesClassName
-  std::string phase;
-  std::optional<ClaimReference> claim;
-  AffinityRef affinity;    // spec.nodeAffinity.required
-  std::string csi_driver;  // of a CSI source
-  std::string csi_handle;
-  std::string source;     // of an in-tree volume whose plugin is migratable: the field's name,
-  std::string source_id;  // which volume it is,
-  std::optional<std::string> disk_kind;  // and of azureDisk its kind
+struct PersistentVolume : Stored<plimsoll_persistent_volume> {
+  std::string_view class_name;  // the annotation if it is there, else spec.storageClassName
+  Quantity capacity;            // "storage"
+  std::vector<std::string_view> access_modes;  // sorted, each once
+  AffinityRef affinity;                        // spec.nodeAffinity.required
+  std::shared_ptr<AssumedClaim> assumed;       // null: it is as it is stored
+
+  // As it is assumed, or stored.
+  [[nodiscard]] std::optional<ClaimReference> claim() const;
+  // Annotation pv.kubernetes.io/bound-by-controller is there.
+  [[nodiscard]] bool bound_by_controller() const;
+  // Of an in-tree volume whose plugin is migratable: the field's name; empty: of no such volume.
+  [[nodiscard]] std::string_view source() const;
 };
 using VolumeRef = std::shared_ptr<const PersistentVolume>;
 
-// metav1.LabelSelector. Null: there is none. A selector that is not valid has a `problem`.
-struct Selector {
-  std::shared_ptr<const plimsoll_label_selector> parsed;
-  std::string problem;
+// The node that the volume of a claim is to be made for.
+struct AssumedNode {
+  std::string name;
+  size_t holders = 0;
 };
 
-struct PersistentVolumeClaim {
-  Meta meta;
-  std::string class_name;  // the annotation if it is there, else spec.storageClassName
-  std::optional<std::string> spec_class_name;
-  std::optional<std::string> selected_node;  // annotation volume.kubernetes.io/selected-node
-  bool has_annotations = false;              // others than the one that kubectl applied last
-  bool bind_completed = false;               // annotation pv.kubernetes.io/bind-completed is there
-  std::string volume_name;
-  std::optional<Quantity> request;        // "storage"
-  std::vector<std::string> access_modes;  // sorted, each once
-  std::string volume_mode;                // "Filesystem" if absent
-  std::string attributes_class;           // volumeAttributesClassName
-  Selector selector;
-  std::string phase;
-  bool has_controller = false;
-  std::string controller_uid;  // of the owner that is its controller
+struct PersistentVolumeClaim : Stored<plimsoll_persistent_volume_claim> {
+  std::string_view class_name;      // the annotation if it is there, else spec.storageClassName
+  std::optional<Quantity> request;  // "storage"
+  std::vector<std::string_view> access_modes;  // sorted, each once
+  std::shared_ptr<AssumedNode> assumed;        // null: it is as it is stored
 
-  [[nodiscard]] bool is_fully_bound() const { return !volume_name.empty() && bind_completed; }
+  // Annotation volume.kubernetes.io/selected-node, as it is assumed, or stored.
+  [[nodiscard]] std::optional<std::string_view> selected_node() const;
+  [[nodiscard]] std::string_view volume_name() const { return sdk::view(object->volume_name); }
+  [[nodiscard]] bool is_fully_bound() const;
+  // Of the owner that is its controller; empty: there is none.
+  [[nodiscard]] std::string_view controller_uid() const;
+  // Null: it has none.
+  [[nodiscard]] const plimsoll_label_selector* selector() const {
+    return object->selector.present != 0 ? &object->selector : nullptr;
+  }
+  // What is not valid about the selector; empty: nothing.
+  [[nodiscard]] std::string selector_problem() const;
 };
 using ClaimRef = std::shared_ptr<const PersistentVolumeClaim>;
 
-struct StorageClass {
-  Meta meta;
-  std::string provisioner;
-  std::string binding_mode;        // empty: not set
+struct StorageClass : Stored<plimsoll_storage_class> {
   AffinityRef allowed_topologies;  // null: every node
 
-  [[nodiscard]] bool waits_for_consumer() const { return binding_mode == "WaitForFirstConsumer"; }
+  [[nodiscard]] std::string_view provisioner() const { return sdk::view(object->provisioner); }
 };
+// Whether claims of the class wait for their first consumer.
+[[nodiscard]] bool waits_for_consumer(const plimsoll_storage_class& storage_class);
 
-struct CsiNode {
-  struct Driver {
-    std::string name;
-    std::optional<int64_t> limit;  // allocatable.count
-  };
-  Meta meta;
-  std::vector<Driver> drivers;
-  std::string migrated_text;  // annotation storage.alpha.kubernetes.io/migrated-plugins
-  std::vector<std::string> migrated_plugins;  // what it names
-};
-
-struct CsiDriver {
-  Meta meta;
-  bool storage_capacity = false;
-  bool prevents_scheduling_if_missing = false;  // preventPodSchedulingIfMissing
-};
-
-struct CsiStorageCapacity {
-  Meta meta;
-  std::string class_name;
+struct CsiStorageCapacity : Stored<plimsoll_csi_storage_capacity> {
   std::optional<Quantity> capacity;
   std::optional<Quantity> maximum_size;
-  bool has_topology = false;  // no node without it
-  AffinityRef topology;       // null: every node
+  AffinityRef topology;  // null: every node, if it has one
 
+  [[nodiscard]] std::string_view class_name() const { return sdk::view(object->storage_class); }
+  [[nodiscard]] bool has_topology() const { return object->node_topology.present != 0; }
   // The largest volume that it has room for; nothing: it does not say.
   [[nodiscard]] const std::optional<Quantity>& limit() const {
     return maximum_size ? maximum_size : capacity;
   }
 };
 
-struct VolumeAttachment {
-  Meta meta;
-  std::string attacher;
-  std::string node_name;
-  std::string volume_name;  // source.persistentVolumeName; empty: none
-};
+// The same, of an object.
+[[nodiscard]] std::optional<Quantity> limit_of(const plimsoll_csi_storage_capacity& object);
 
+template <typename Decoded>
+[[nodiscard]] Stored<Decoded> read(const Decoded& object) {
+  return {&object};
+}
 [[nodiscard]] PersistentVolume read(const plimsoll_persistent_volume& object);
 [[nodiscard]] PersistentVolumeClaim read(const plimsoll_persistent_volume_claim& object);
 [[nodiscard]] StorageClass read(const plimsoll_storage_class& object);
-[[nodiscard]] CsiNode read(const plimsoll_csi_node& object);
-[[nodiscard]] CsiDriver read(const plimsoll_csi_driver& object);
 [[nodiscard]] CsiStorageCapacity read(const plimsoll_csi_storage_capacity& object);
-[[nodiscard]] VolumeAttachment read(const plimsoll_volume_attachment& object);
 
 }  // namespace plimsoll::volumes

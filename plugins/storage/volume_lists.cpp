@@ -6,27 +6,19 @@ namespace plimsoll::volumes {
 namespace {
 
 bool is_free(const PersistentVolume& volume) {
-  return volume.meta.readable() && !volume.claim && volume.phase == "Available" &&
-         !volume.meta.is_deleting;
+  return volume.readable() && !volume.claim() && sdk::view(volume.object->phase) == "Available" &&
+         !volume.is_deleting();
 }
 
 bool comes_first(const VolumeRef& a, const VolumeRef& b) {
   const int order = a->capacity.cmp(b->capacity);
-  return order != 0 ? order < 0 : a->meta.name < b->meta.name;
+  return order != 0 ? order < 0 : a->name() < b->name();
 }
 
+// Of the claim that it names; empty: it names none.
 std::string claim_key(const PersistentVolume& volume) {
-  return key_of(volume.claim->ns, volume.claim->name);
-}
-
-// The list itself, if nobody else holds it; else a copy.
-VolumeLists::List& own(std::shared_ptr<VolumeLists::List>& list) {
-  if (list == nullptr) {
-    list = std::make_shared<VolumeLists::List>();
-  } else if (list.use_count() > 1) {
-    list = std::make_shared<VolumeLists::List>(*list);
-  }
-  return *list;
+  const auto claim = volume.claim();
+  return volume.readable() && claim ? key_of(claim->ns, claim->name) : std::string();
 }
 
 }  // namespace
@@ -46,45 +38,39 @@ VolumeLists::List::const_iterator VolumeLists::first_of_size(const List& list,
 
 void VolumeLists::update(const std::string& name, const VolumeRef& now) {
   const auto known = current_.find(name);
-  if (known != current_.end()) take_out(*known->second);
-  if (now == nullptr) {
-    if (known != current_.end()) current_.erase(known);
-    return;
+  if (known != current_.end()) {
+    take_out(known->second);
+    current_.erase(known);
   }
-  if (known == current_.end()) {
-    current_.emplace(name, now);
-  } else {
-    known->second = now;
-  }
+  if (now == nullptr) return;
+  current_.emplace(name, now);
   put_in(now);
 }
 
 void VolumeLists::put_in(const VolumeRef& volume) {
   if (is_free(*volume)) {
-    List& list = own(free_[volume->class_name]);
+    List& list = free_[std::string(volume->class_name)];
     list.insert(std::lower_bound(list.begin(), list.end(), volume, comes_first), volume);
-  } else if (volume->meta.readable() && volume->claim) {
-    claimed_[claim_key(*volume)][volume->meta.name] = volume;
+  } else if (std::string key = claim_key(*volume); !key.empty()) {
+    claimed_[std::move(key)].emplace(volume->name(), volume);
   }
 }
 
-void VolumeLists::take_out(const PersistentVolume& volume) {
-  if (is_free(volume)) {
-    const auto found = free_.find(volume.class_name);
-    List& list = own(found->second);
-    const auto at =
-        std::lower_bound(list.begin(), list.end(), current_.at(volume.meta.name), comes_first);
-    list.erase(at);
+void VolumeLists::take_out(const VolumeRef& volume) {
+  if (is_free(*volume)) {
+    const auto found = free_.find(volume->class_name);
+    List& list = found->second;
+    list.erase(std::lower_bound(list.begin(), list.end(), volume, comes_first));
     if (list.empty()) free_.erase(found);
-  } else if (volume.meta.readable() && volume.claim) {
-    const auto found = claimed_.find(claim_key(volume));
-    found->second.erase(volume.meta.name);
+  } else if (const std::string key = claim_key(*volume); !key.empty()) {
+    const auto found = claimed_.find(key);
+    found->second.erase(found->second.find(volume->name()));
     if (found->second.empty()) claimed_.erase(found);
   }
 }
 
-VolumeLists::ListRef VolumeLists::free_of(std::string_view class_name) const {
-  static const ListRef kNone = std::make_shared<const List>();
+const VolumeLists::List& VolumeLists::free_of(std::string_view class_name) const {
+  static const List kNone;
   const auto found = free_.find(class_name);
   return found == free_.end() ? kNone : found->second;
 }

@@ -5,22 +5,23 @@
 
 namespace plimsoll::volumes {
 
+using sdk::view;
+
 Quantity requested_size(const PersistentVolumeClaim& claim) {
   return claim.request.value_or(Quantity());
 }
 
 bool is_bound_to(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
-  if (!volume.claim) return false;
-  const ClaimReference& reference = *volume.claim;
-  return reference.name == claim.meta.name && reference.ns == claim.meta.ns &&
-         (reference.uid.empty() || reference.uid == claim.meta.uid);
+  const auto reference = volume.claim();
+  return reference && reference->name == claim.name() && reference->ns == claim.ns() &&
+         (reference->uid.empty() || reference->uid == claim.uid());
 }
 
 ClaimSelector::ClaimSelector(const plimsoll_label_selector* selector) {
   if (selector == nullptr) return;
   is_never_ = selector->present == 0;
   for (const plimsoll_label& label : sdk::List<plimsoll_label>(selector->match_labels))
-    allow(rules_[sdk::view(label.key)], {sdk::view(label.value)});
+    allow(rules_[view(label.key)], {view(label.value)});
   for (const auto& requirement : sdk::List<plimsoll_requirement>(selector->expressions))
     add(requirement);
   for (const auto& [key, rule] : rules_)
@@ -35,10 +36,10 @@ void ClaimSelector::allow(Rule& rule, std::unordered_set<std::string_view> value
 }
 
 void ClaimSelector::add(const plimsoll_requirement& requirement) {
-  Rule& rule = rules_[sdk::view(requirement.key)];
+  Rule& rule = rules_[view(requirement.key)];
   std::unordered_set<std::string_view> values;
   for (const plimsoll_str& value : sdk::List<plimsoll_str>(requirement.values))
-    values.insert(sdk::view(value));
+    values.insert(view(value));
   switch (requirement.op) {
     case PLIMSOLL_OP_IN:
       return allow(rule, std::move(values));
@@ -59,10 +60,10 @@ bool ClaimSelector::matches(const plimsoll_list& labels) const {
   if (is_never_) return false;
   size_t wanted = 0;
   for (const plimsoll_label& label : sdk::List<plimsoll_label>(labels)) {
-    const auto found = rules_.find(sdk::view(label.key));
+    const auto found = rules_.find(view(label.key));
     if (found == rules_.end()) continue;
     const Rule& rule = found->second;
-    const std::string_view value = sdk::view(label.value);
+    const std::string_view value = view(label.value);
     if (rule.is_unwanted || rule.denied.contains(value)) return false;
     if (rule.allowed && !rule.allowed->contains(value)) return false;
     if (rule.is_wanted) ++wanted;
@@ -72,35 +73,18 @@ bool ClaimSelector::matches(const plimsoll_list& labels) const {
 
 VolumeFit fit_of(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
   const bool pre_bound = is_bound_to(volume, claim);
-  if (!volume.meta.readable() || (volume.claim && !pre_bound)) return VolumeFit::kNone;
+  if (!volume.readable() || (volume.claim() && !pre_bound)) return VolumeFit::kNone;
   const bool is_enough = !claim.request || volume.capacity.cmp(*claim.request) >= 0;
-  if (!is_enough || volume.volume_mode != claim.volume_mode ||
-      volume.attributes_class != claim.attributes_class || volume.meta.is_deleting) {
+  if (!is_enough || view(volume.object->volume_mode) != view(claim.object->volume_mode) ||
+      view(volume.object->attributes_class) != view(claim.object->attributes_class) ||
+      volume.is_deleting()) {
     return VolumeFit::kNone;
   }
   if (pre_bound) return VolumeFit::kPreBound;
-  const bool fits = volume.phase == "Available" &&
+  const bool fits = view(volume.object->phase) == "Available" &&
                     std::includes(volume.access_modes.begin(), volume.access_modes.end(),
                                   claim.access_modes.begin(), claim.access_modes.end());
   return fits ? VolumeFit::kFits : VolumeFit::kNone;
-}
-
-VolumeRef bound_copy(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
-  const bool is_set = volume.claim && volume.claim->name == claim.meta.name &&
-                      volume.claim->ns == claim.meta.ns && volume.claim->uid == claim.meta.uid;
-  if (is_set) return nullptr;
-  auto copy = std::make_shared<PersistentVolume>(volume);
-  if (!is_bound_to(volume, claim)) copy->bound_by_controller = true;
-  copy->claim =
-      ClaimReference{claim.meta.ns, claim.meta.name, claim.meta.uid, claim.meta.resource_version};
-  return copy;
-}
-
-ClaimRef annotated_copy(const PersistentVolumeClaim& claim, std::string_view node) {
-  auto copy = std::make_shared<PersistentVolumeClaim>(claim);
-  copy->selected_node = node;
-  copy->has_annotations = true;
-  return copy;
 }
 
 }  // namespace plimsoll::volumes

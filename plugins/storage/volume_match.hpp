@@ -50,10 +50,4 @@ enum class VolumeFit : uint8_t {
 // The requested size; 0 if there is none.
 [[nodiscard]] Quantity requested_size(const PersistentVolumeClaim& claim);
 
-// The volume with its claimRef set to the claim. Null: it is set already.
-[[nodiscard]] VolumeRef bound_copy(const PersistentVolume& volume,
-                                   const PersistentVolumeClaim& claim);
-// The claim with the annotation volume.kubernetes.io/selected-node.
-[[nodiscard]] ClaimRef annotated_copy(const PersistentVolumeClaim& claim, std::string_view node);
-
 }  // namespace plimsoll::volumes

@@ -311,7 +311,7 @@ void check_translation(const Json& test_case, Findings& findings) {
         decode_object(sdk::kPersistentVolumes.resource, "", "pv", expected.at("pv").dump());
     const auto volume =
         volumes::read(*reinterpret_cast<const plimsoll_persistent_volume*>(object.get()));
-    source = volume.source;
+    source = volume.source();
     if (const auto translated = volumes::translate(volume)) {
       made = *translated;
       if (translated->affinity != nullptr) affinity = translated->affinity->json();

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "plugins/builtin/volumes/pod_claims.hpp"
-#include "plugins/builtin/volumes/volume_state.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 #include "tests/conformance/binding_scene.hpp"
 
 namespace plimsoll::conformance {
@@ -138,36 +138,32 @@ class Attempt {
   // What would be written, as the vectors have it. Without Reserve, whose end would take away what
   // earlier pods have assumed.
   Json plan_on(const std::string& node) {
-    const auto of_plugin = [this]<typename Shared>(Shared (*shared)(const sdk::Host&),
-                                                   const char* name) {
-      sdk::FakeHost host;
-      host.services[name] = {1, scene_.profile().environment().services.find(name, 1)};
-      return shared(host.handle());
-    };
-    const auto shared_state = of_plugin(&volumes::VolumeState::shared, "plimsoll.io/volume-state");
-    const auto store = of_plugin(&volumes::StorageStore::shared, "plimsoll.io/storage-objects");
-    const volumes::VolumeState& state = *shared_state;
-    std::vector<volumes::DelayedClaim> delayed;
+    constexpr const char* kStorage = "plimsoll.io/storage";
+    sdk::FakeHost host;
+    host.services[kStorage] = {1, scene_.profile().environment().services.find(kStorage, 1)};
+    const auto storage = volumes::Storage::shared(host.handle());
+    const volumes::StorageStore& store = storage->objects;
+    std::vector<volumes::SeenClaim> seen;
     std::set<std::string> known;
     for (const plimsoll_volume& volume : sdk::List<plimsoll_volume>(pod_->volumes)) {
       const auto name = volumes::claim_name(sdk::Pod(pod_.get()), volume);
       if (!name || !known.insert(*name).second) continue;
-      const volumes::ClaimRef claim = state.claim(view(pod_->meta.ns), *name);
-      if (!claim->is_fully_bound()) delayed.push_back(state.delayed(claim));
+      const volumes::ClaimRef claim = store.claim(view(pod_->meta.ns), *name);
+      if (!claim->is_fully_bound()) seen.emplace_back(claim->key(), claim->version());
     }
     const plimsoll_node_info* row = info(node).abi();
     const plimsoll_nodes one{sizeof one, 1, &row, nullptr, nullptr};
     volumes::NodeSets sets{sdk::Nodes(&one)};
-    volumes::VolumeFinder finder(*store, delayed, sets);
+    const auto delayed = volumes::delayed_claims(store, seen);
+    volumes::VolumeFinder finder(store, *delayed, sets);
     volumes::NodePlan found;
     (void)finder.faults_on(0, &found);
     Json plan;
     for (const auto& binding : found.bindings) {
-      plan["static"].push_back(
-          {{"pv", binding.volume->meta.name}, {"pvc", binding.claim->meta.name}});
+      plan["static"].push_back({{"pv", binding.volume->name()}, {"pvc", binding.claim->name()}});
     }
     for (const auto& provision : found.provisions) {
-      plan["provision"].push_back(provision.claim->meta.name);
+      plan["provision"].push_back(provision.claim->name());
     }
     return plan;
   }

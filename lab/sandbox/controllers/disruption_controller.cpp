@@ -1,4 +1,5 @@
 #include <plimsoll/kinds.hpp>
+#include <plimsoll/views.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +19,6 @@
 #include "framework/objects/kinds.hpp"
 #include "lab/sandbox/controllers/controller.hpp"
 #include "lab/sandbox/store/simulated_clock.hpp"
-#include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::sandbox {
 namespace {
@@ -126,8 +127,11 @@ class DisruptionController : public Controller {
   }
 
   static bool selects(const Budget& budget, const StoredObject& pod) {
+    std::vector<plimsoll_label> labels;
+    for (const auto& [key, value] : pod.labels) labels.push_back({sdk::str(key), sdk::str(value)});
+    const std::span<const plimsoll_label> all = labels;
     return budget.valid &&
-           matches(decoded(budget.object).selector, volumes::LabelSet(pod.labels).list());
+           matches(decoded(budget.object).selector, sdk::list_of<plimsoll_label>(all));
   }
 
   void pod_changed(const StoreEvent& event) {

@@ -38,16 +38,22 @@ constexpr const char* kNoProvisioner = "kubernetes.io/no-provisioner";
 constexpr const char* kZone = "topology.kubernetes.io/zone";
 constexpr const char* kDefaultSize = "1Gi";
 
-// What the volume plugins read of an object.
+// What the volume plugins read of an object, with the decoded object itself.
 template <typename Decoded>
 auto value_of(const StoredObject& object, const sdk::Kind<Decoded>& kind) {
-  const ObjectRef decoded =
-      decode_object(kind.resource, object.key.ns, object.key.name, object.text);
-  return volumes::read(*reinterpret_cast<const Decoded*>(decoded.get()));
+  ObjectRef decoded = decode_object(kind.resource, object.key.ns, object.key.name, object.text);
+  auto value = volumes::read(*reinterpret_cast<const Decoded*>(decoded.get()));
+  using Value = decltype(value);
+  auto both =
+      std::make_shared<const std::pair<ObjectRef, Value>>(std::move(decoded), std::move(value));
+  return std::shared_ptr<const Value>(both, &both->second);
 }
 
-ObjectKey object_key(const volumes::Meta& meta) {
-  return {meta.ns, meta.name};
+ObjectKey object_key(std::string_view ns, std::string_view name) {
+  return {std::string(ns), std::string(name)};
+}
+ObjectKey object_key(const PersistentVolumeClaim& claim) {
+  return object_key(claim.ns(), claim.name());
 }
 
 std::string text_of(const volumes::AffinityRef& affinity) {
@@ -90,12 +96,11 @@ class VolumeController : public Controller {
       return;
     }
     const VolumeRef volume = note(**now);
-    if (volume->meta.readable()) sync(*volume);
+    if (volume->readable()) sync(*volume);
   }
 
   VolumeRef note(const StoredObject& object) {
-    auto volume =
-        std::make_shared<const PersistentVolume>(value_of(object, sdk::kPersistentVolumes));
+    VolumeRef volume = value_of(object, sdk::kPersistentVolumes);
     volumes_.update(object.key.name, volume);
     return volume;
   }
@@ -103,19 +108,20 @@ class VolumeController : public Controller {
   // Kubernetes: syncVolume of the persistent volume controller. Volumes whose claim is not there
   // stay as they are: a file need not have all claims.
   void sync(const PersistentVolume& volume) {
-    if (!volume.claim || volume.claim->uid.empty()) {
+    const auto wanted = volume.claim();
+    if (!wanted || wanted->uid.empty()) {
       set_phase(volume, "Available");
-      if (!volume.claim) look_again_ = true;
-      if (volume.claim) look_at({volume.claim->ns, volume.claim->name});
+      if (!wanted) look_again_ = true;
+      if (wanted) look_at(object_key(wanted->ns, wanted->name));
       return;
     }
-    const ClaimRef claim = claim_at({volume.claim->ns, volume.claim->name});
-    if (claim == nullptr || claim->meta.uid != volume.claim->uid) return;
-    if (!claim->is_fully_bound()) return look_at(object_key(claim->meta));
-    if (claim->volume_name == volume.meta.name) return set_phase(volume, "Bound");
-    change_volume(volume.meta.name, [&](json& now) {  // the claim has another volume
+    const ClaimRef claim = claim_at(object_key(wanted->ns, wanted->name));
+    if (claim == nullptr || claim->uid() != wanted->uid) return;
+    if (!claim->is_fully_bound()) return look_at(object_key(*claim));
+    if (claim->volume_name() == volume.name()) return set_phase(volume, "Bound");
+    change_volume(volume.name(), [&](json& now) {  // the claim has another volume
       json& spec = now["spec"];
-      if (volume.bound_by_controller)
+      if (volume.bound_by_controller())
         spec.erase("claimRef");
       else
         spec["claimRef"].erase("uid");
@@ -123,13 +129,13 @@ class VolumeController : public Controller {
   }
 
   void set_phase(const PersistentVolume& volume, const char* phase) {
-    if (volume.phase == phase) return;
-    change_volume(volume.meta.name, [&](json& now) { now["status"]["phase"] = phase; });
+    if (sdk::view(volume.object->phase) == phase) return;
+    change_volume(volume.name(), [&](json& now) { now["status"]["phase"] = phase; });
   }
 
   template <typename Change>
-  void change_volume(const std::string& name, const Change& how) {
-    if (const auto now = change(kPersistentVolumes, {"", name}, how)) note(**now);
+  void change_volume(std::string_view name, const Change& how) {
+    if (const auto now = change(kPersistentVolumes, object_key("", name), how)) note(**now);
   }
 
   // ---- claims
@@ -139,7 +145,7 @@ class VolumeController : public Controller {
     waiting_.erase(event.object->key);
     const std::string key = volumes::key_of(event.object->key.ns, event.object->key.name);
     for (const VolumeRef& volume : volumes_.named_by(key)) {
-      if (volume->claim->uid == event.object->uid) release(volume->meta.name);
+      if (volume->claim()->uid == event.object->uid) release(std::string(volume->name()));
     }
   }
 
@@ -157,9 +163,8 @@ class VolumeController : public Controller {
   [[nodiscard]] ClaimRef claim_at(const ObjectKey& key) const {
     const auto stored = store_.get(kPersistentVolumeClaims, key);
     if (!stored) return nullptr;
-    auto claim = std::make_shared<const PersistentVolumeClaim>(
-        value_of(**stored, sdk::kPersistentVolumeClaims));
-    return claim->meta.readable() ? claim : nullptr;
+    ClaimRef claim = value_of(**stored, sdk::kPersistentVolumeClaims);
+    return claim->readable() ? claim : nullptr;
   }
 
   // Kubernetes: syncUnboundClaim.
@@ -167,42 +172,42 @@ class VolumeController : public Controller {
     waiting_.erase(key);
     const ClaimRef claim = claim_at(key);
     if (claim == nullptr || claim->is_fully_bound()) return;
-    if (claim->phase.empty()) {
+    if (claim->object->phase.len == 0) {
       change(kPersistentVolumeClaims, key, [](json& now) { now["status"]["phase"] = "Pending"; });
     }
     const auto storage_class = class_named(claim->class_name);
-    const bool waits = storage_class && storage_class->waits_for_consumer();
+    const bool waits = storage_class && volumes::waits_for_consumer(*storage_class->object);
     if (const VolumeRef volume = volume_for(*claim, waits)) {
       if (!bind(*volume, *claim)) waiting_.insert(key);
       return;
     }
-    if (claim->volume_name.empty() && waits && !claim->selected_node) return;
-    const bool may_be_made = claim->volume_name.empty() && storage_class &&
-                             !storage_class->provisioner.empty() &&
-                             storage_class->provisioner != kNoProvisioner;
+    const bool is_free = claim->volume_name().empty();
+    if (is_free && waits && !claim->selected_node()) return;
+    const bool may_be_made = is_free && storage_class && !storage_class->provisioner().empty() &&
+                             storage_class->provisioner() != kNoProvisioner;
     if (!may_be_made || !provision(*claim, *storage_class)) waiting_.insert(key);
   }
 
   // Null: none. Kubernetes: findBestMatchForClaim and checkVolumeSatisfyClaim.
   [[nodiscard]] VolumeRef volume_for(const PersistentVolumeClaim& claim, bool waits) const {
-    if (!claim.volume_name.empty()) {
-      const VolumeRef volume = volumes_.find(claim.volume_name);
-      if (volume == nullptr || !volume->meta.readable()) return nullptr;
-      const bool may_have = volume->claim ? is_bound_to(*volume, claim)
-                                          : fit_of(*volume, claim) == VolumeFit::kFits &&
-                                                volume->class_name == claim.class_name;
+    if (!claim.volume_name().empty()) {
+      const VolumeRef volume = volumes_.find(claim.volume_name());
+      if (volume == nullptr || !volume->readable()) return nullptr;
+      const bool may_have = volume->claim() ? is_bound_to(*volume, claim)
+                                            : fit_of(*volume, claim) == VolumeFit::kFits &&
+                                                  volume->class_name == claim.class_name;
       return may_have ? volume : nullptr;
     }
-    for (const VolumeRef& volume : volumes_.named_by(volumes::key_of(claim.meta))) {
+    for (const VolumeRef& volume : volumes_.named_by(claim.key())) {
       if (fit_of(*volume, claim) == VolumeFit::kPreBound) return volume;
     }
-    if (waits || !claim.selector.problem.empty()) return nullptr;
-    const volumes::ClaimSelector selector(claim.selector.parsed.get());
-    const auto free = volumes_.free_of(claim.class_name);
-    for (auto at = volumes::VolumeLists::first_of_size(*free, requested_size(claim));
-         at != free->end(); ++at) {
+    if (waits || !claim.selector_problem().empty()) return nullptr;
+    const volumes::ClaimSelector selector(claim.selector());
+    const auto& free = volumes_.free_of(claim.class_name);
+    for (auto at = volumes::VolumeLists::first_of_size(free, requested_size(claim));
+         at != free.end(); ++at) {
       const bool fits = fit_of(**at, claim) == VolumeFit::kFits;
-      if (fits && selector.matches((*at)->labels.list())) return *at;
+      if (fits && selector.matches((*at)->base().meta.labels)) return *at;
     }
     return nullptr;
   }
@@ -211,30 +216,30 @@ class VolumeController : public Controller {
   bool bind(const PersistentVolume& volume, const PersistentVolumeClaim& claim) {
     const json reference = {{"kind", "PersistentVolumeClaim"},
                             {"apiVersion", "v1"},
-                            {"namespace", claim.meta.ns},
-                            {"name", claim.meta.name},
-                            {"uid", claim.meta.uid}};
+                            {"namespace", claim.ns()},
+                            {"name", claim.name()},
+                            {"uid", claim.uid()}};
     bool mine = false;
-    change_volume(volume.meta.name, [&](json& now) {
+    change_volume(volume.name(), [&](json& now) {
       const json& before = value_at(now, {"spec", "claimRef"});
       const std::string uid = text_in(before, {"uid"});
-      mine = before.is_null() || (text_in(before, {"namespace"}) == claim.meta.ns &&
-                                  text_in(before, {"name"}) == claim.meta.name &&
-                                  (uid.empty() || uid == claim.meta.uid));
+      mine = before.is_null() ||
+             (text_in(before, {"namespace"}) == claim.ns() &&
+              text_in(before, {"name"}) == claim.name() && (uid.empty() || uid == claim.uid()));
       if (!mine) return;
       if (before.is_null()) now["metadata"]["annotations"][kBoundByController] = "yes";
       if (uid.empty()) now["spec"]["claimRef"] = reference;
       now["status"]["phase"] = "Bound";
     });
     if (!mine) return false;
-    change(kPersistentVolumeClaims, object_key(claim.meta), [&](json& now) {
+    change(kPersistentVolumeClaims, object_key(claim), [&](json& now) {
       const std::string other = text_in(now, {"spec", "volumeName"});
-      const bool is_other = text_in(now, {"metadata", "uid"}) != claim.meta.uid;
-      if (is_other || (!other.empty() && other != volume.meta.name)) return;
+      const bool is_other = text_in(now, {"metadata", "uid"}) != claim.uid();
+      if (is_other || (!other.empty() && other != volume.name())) return;
       json& annotations = now["metadata"]["annotations"];
       annotations[kBindCompleted] = "yes";
       if (other.empty()) annotations[kBoundByController] = "yes";
-      now["spec"]["volumeName"] = volume.meta.name;
+      now["spec"]["volumeName"] = volume.name();
       now["status"]["phase"] = "Bound";
       now["status"]["capacity"]["storage"] = volume.capacity.text();
       now["status"]["accessModes"] = volume.access_modes;
@@ -244,37 +249,41 @@ class VolumeController : public Controller {
 
   // ---- the external provisioner
 
-  [[nodiscard]] std::optional<volumes::StorageClass> class_named(const std::string& name) const {
-    const auto stored = store_.get(kStorageClasses, {"", name});
-    if (!stored) return std::nullopt;
-    return value_of(**stored, sdk::kStorageClasses);
+  // Null: there is none.
+  [[nodiscard]] std::shared_ptr<const volumes::StorageClass> class_named(
+      std::string_view name) const {
+    const auto stored = store_.get(kStorageClasses, object_key("", name));
+    return stored ? value_of(**stored, sdk::kStorageClasses) : nullptr;
   }
 
   // Who makes the volumes of such a class, as the scheduler counts them.
-  [[nodiscard]] static std::string driver_of(const std::string& provisioner) {
+  [[nodiscard]] static std::string driver_of(std::string_view provisioner) {
     const volumes::InTreePlugin* plugin = volumes::in_tree_plugin_named(provisioner);
-    return plugin != nullptr && plugin->is_switched_on ? std::string(plugin->driver) : provisioner;
+    return plugin != nullptr && plugin->is_switched_on ? std::string(plugin->driver)
+                                                       : std::string(provisioner);
   }
 
   // Whether the driver says how much it has for volumes of this class.
-  [[nodiscard]] bool counts_space(const std::string& driver, const std::string& class_name) const {
+  [[nodiscard]] bool counts_space(const std::string& driver, std::string_view class_name) const {
     const auto stored = store_.get(kCsiDrivers, {"", driver});
-    return stored && value_of(**stored, sdk::kCsiDrivers).storage_capacity &&
-           std::any_of(capacities_.begin(), capacities_.end(),
-                       [&](const auto& each) { return each.second.now.class_name == class_name; });
+    if (!stored || value_of(**stored, sdk::kCsiDrivers)->object->storage_capacity == 0)
+      return false;
+    return std::any_of(capacities_.begin(), capacities_.end(), [&](const auto& each) {
+      return each.second.now->class_name() == class_name;
+    });
   }
 
   // False: there is no room for it.
   bool provision(const PersistentVolumeClaim& claim, const volumes::StorageClass& storage_class) {
-    const std::string driver = driver_of(storage_class.provisioner);
+    const std::string driver = driver_of(storage_class.provisioner());
     const Quantity size = claim.request.value_or(*Quantity::parse(kDefaultSize));
-    const auto node = get(kNodes, {"", claim.selected_node.value_or("")});
+    const auto node = get(kNodes, object_key("", claim.selected_node().value_or("")));
     std::string place =
         node ? topology_of(*node, driver) : text_of(storage_class.allowed_topologies);
     if (counts_space(driver, claim.class_name)) {
       const auto room = room_for(size, claim.class_name, node);
       if (!room) {
-        change(kPersistentVolumeClaims, object_key(claim.meta), [](json& now) {
+        change(kPersistentVolumeClaims, object_key(claim), [](json& now) {
           if (const auto has = now["metadata"].find("annotations"); has != now["metadata"].end())
             has->erase(kSelectedNode);
         });
@@ -282,24 +291,23 @@ class VolumeController : public Controller {
       }
       place = text_of(room->topology);
     }
-    const std::string name = "pvc-" + claim.meta.uid;
-    const auto raw_class = get(kStorageClasses, {"", claim.class_name});
+    const std::string name = "pvc-" + std::string(claim.uid());
+    const auto raw_class = get(kStorageClasses, object_key("", claim.class_name));
     const std::string policy = raw_class ? text_in(*raw_class, {"reclaimPolicy"}) : std::string();
     json volume = {
         {"metadata",
-         {{"name", name}, {"annotations", {{kProvisionedBy, storage_class.provisioner}}}}},
+         {{"name", name}, {"annotations", {{kProvisionedBy, storage_class.provisioner()}}}}},
         {"spec",
          {{"accessModes", claim.access_modes},
           {"capacity", {{"storage", size.text()}}},
-          {"claimRef",
-           {{"namespace", claim.meta.ns}, {"name", claim.meta.name}, {"uid", claim.meta.uid}}},
+          {"claimRef", {{"namespace", claim.ns()}, {"name", claim.name()}, {"uid", claim.uid()}}},
           {"csi", {{"driver", driver}, {"volumeHandle", name}}},
           {"persistentVolumeReclaimPolicy", policy.empty() ? "Delete" : policy},
           {"storageClassName", claim.class_name},
-          {"volumeMode", claim.volume_mode}}},
+          {"volumeMode", sdk::view(claim.object->volume_mode)}}},
         {"status", {{"phase", "Pending"}}}};
-    if (!claim.attributes_class.empty()) {
-      volume["spec"]["volumeAttributesClassName"] = claim.attributes_class;
+    if (const auto attributes = sdk::view(claim.object->attributes_class); !attributes.empty()) {
+      volume["spec"]["volumeAttributesClassName"] = attributes;
     }
     if (!place.empty()) volume["spec"]["nodeAffinity"]["required"] = json::parse(place);
     const auto made = store_.create(kPersistentVolumes, std::move(volume));
@@ -331,8 +339,9 @@ class VolumeController : public Controller {
 
   // ---- storage capacity, as the external provisioner publishes it
 
+  using CapacityRef = std::shared_ptr<const CsiStorageCapacity>;
   struct Capacity {
-    CsiStorageCapacity now;
+    CapacityRef now;
     std::optional<Quantity> largest;  // that one volume may have, as the file says
   };
 
@@ -347,15 +356,15 @@ class VolumeController : public Controller {
   }
 
   void note_capacity(const StoredObject& object) {
-    CsiStorageCapacity read = value_of(object, sdk::kCsiStorageCapacities);
+    CapacityRef read = value_of(object, sdk::kCsiStorageCapacities);
     Capacity& known =
-        capacities_.try_emplace(object.key, Capacity{read, read.maximum_size}).first->second;
+        capacities_.try_emplace(object.key, Capacity{read, read->maximum_size}).first->second;
     known.now = std::move(read);
   }
 
   // The one of this class where most is left, of those that cover the node; null: none has so much.
   [[nodiscard]] const CsiStorageCapacity* room_for(const Quantity& size,
-                                                   const std::string& class_name,
+                                                   std::string_view class_name,
                                                    const std::optional<json>& node) const {
     SymbolTable symbols;
     NodeRef decoded;
@@ -364,9 +373,9 @@ class VolumeController : public Controller {
     }
     const CsiStorageCapacity* best = nullptr;
     for (const auto& [key, each] : capacities_) {
-      const CsiStorageCapacity& now = each.now;
+      const CsiStorageCapacity& now = *each.now;
       const std::optional<Quantity>& limit = now.limit();
-      if (now.class_name != class_name || !now.has_topology || !limit || limit->cmp(size) < 0) {
+      if (now.class_name() != class_name || !now.has_topology() || !limit || limit->cmp(size) < 0) {
         continue;
       }
       const bool covers =
@@ -378,9 +387,9 @@ class VolumeController : public Controller {
 
   void give_space_back(const StoredObject& object) {
     if (text_in(object.parse(), {"spec", "persistentVolumeReclaimPolicy"}) != "Delete") return;
-    const PersistentVolume volume = value_of(object, sdk::kPersistentVolumes);
-    if (const auto storage_class = class_named(volume.class_name)) {
-      change_space(volume, *storage_class, false);
+    const VolumeRef volume = value_of(object, sdk::kPersistentVolumes);
+    if (const auto storage_class = class_named(volume->class_name)) {
+      change_space(*volume, *storage_class, false);
       look_again_ = true;
     }
   }
@@ -393,27 +402,27 @@ class VolumeController : public Controller {
     std::vector<ObjectKey> here;
     const Capacity* own = nullptr;
     for (const auto& [key, each] : capacities_) {
-      if (text_of(each.now.topology) != place) continue;
+      if (text_of(each.now->topology) != place) continue;
       here.push_back(key);
-      if (each.now.class_name == volume.class_name) own = &each;
+      if (each.now->class_name() == volume.class_name) own = &each;
     }
     if (own == nullptr) return;
-    const auto amount = own->now.capacity;
+    const auto amount = own->now->capacity;
     for (const ObjectKey& key : here) {
-      const CsiStorageCapacity& other = capacities_.at(key).now;
-      if (other.class_name == volume.class_name ||
-          (shares_storage(other.class_name, storage_class) && other.capacity && amount &&
+      const CsiStorageCapacity& other = *capacities_.at(key).now;
+      if (other.class_name() == volume.class_name ||
+          (shares_storage(other.class_name(), storage_class) && other.capacity && amount &&
            other.capacity->cmp(*amount) == 0)) {
         resize(key, volume.capacity, taken);
       }
     }
   }
 
-  [[nodiscard]] bool shares_storage(const std::string& class_name,
+  [[nodiscard]] bool shares_storage(std::string_view class_name,
                                     const volumes::StorageClass& storage_class) const {
-    const auto one = get(kStorageClasses, {"", class_name});
-    const auto other = get(kStorageClasses, {"", storage_class.meta.name});
-    return one && other && text_in(*one, {"provisioner"}) == storage_class.provisioner &&
+    const auto one = get(kStorageClasses, object_key("", class_name));
+    const auto other = get(kStorageClasses, object_key("", storage_class.name()));
+    return one && other && text_in(*one, {"provisioner"}) == storage_class.provisioner() &&
            value_at(*one, {"parameters"}) == value_at(*other, {"parameters"});
   }
 
@@ -423,8 +432,8 @@ class VolumeController : public Controller {
       taken ? amount.sub(by) : amount.add(by);
       return amount.sign() < 0 ? Quantity() : amount;
     };
-    std::optional<Quantity> capacity = known.now.capacity;
-    std::optional<Quantity> largest = known.now.maximum_size;
+    std::optional<Quantity> capacity = known.now->capacity;
+    std::optional<Quantity> largest = known.now->maximum_size;
     if (capacity) {
       capacity = moved(*capacity);
       if (largest) largest = known.largest->cmp(*capacity) < 0 ? known.largest : capacity;

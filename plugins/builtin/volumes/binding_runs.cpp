@@ -14,14 +14,14 @@ namespace {
 constexpr int64_t kTickMs = 1000;
 
 // resourceVersions are compared as numbers; what is not one counts as 0.
-uint64_t version_number(const std::string& text) {
+uint64_t version_number(std::string_view text) {
   uint64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   return problem == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
-bool is_older(const Meta& seen, const Meta& written) {
-  return version_number(seen.resource_version) < version_number(written.resource_version);
+bool is_older(std::string_view seen, std::string_view written) {
+  return version_number(seen) < version_number(written);
 }
 
 std::string watch_key(std::string_view resource, std::string_view key) {
@@ -38,18 +38,17 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
       : host_(std::move(host)), store_(store), runs_(runs), request_(std::move(request)) {}
 
   [[nodiscard]] const std::string& pod_uid() const { return request_.pod_uid; }
-  [[nodiscard]] const NodePlan& plan() const { return request_.reservation->plan; }
+  [[nodiscard]] const Reservation& reservation() const { return *request_.reservation; }
   [[nodiscard]] const sdk::Host& host() const { return host_; }
 
   void write_next() {
     // The cancellation's own text is what the pod gets.
     if (host_.binding_cancelled(request_.pod_uid)) return end(PLIMSOLL_SUCCESS, "");
-    NodePlan& plan = request_.reservation->plan;
-    const size_t bindings = plan.bindings.size();
-    if (written_ == bindings + plan.provisions.size()) return wait();
+    const size_t bindings = reservation().bindings.size();
+    if (written_ == bindings + reservation().provisions.size()) return wait();
     const auto request = written_ < bindings
-                             ? volume_write(plan.bindings[written_])
-                             : claim_write(*plan.provisions[written_ - bindings].claim);
+                             ? volume_write(reservation().bindings[written_])
+                             : claim_write(reservation().provisions[written_ - bindings]);
     host_.api_request(request, [run = shared_from_this()](int status, std::string_view body) {
       run->host_.run_on_loop(0, [run, status, text = std::string(body)] {
         if (!run->ended_) run->answered(status, text);
@@ -86,16 +85,14 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
  private:
   void answered(int status, const std::string& body) {
     if (status < 200 || status >= 300) return end(PLIMSOLL_ERROR, failure_text(status, body));
-    NodePlan& plan = request_.reservation->plan;
-    const std::string version = version_in(body);
-    // The volume's new version keeps its assumption until the event arrives; a claim keeps the
-    // version that was assumed, and is waited for by the written one.
-    if (written_ < plan.bindings.size()) {
-      auto now = std::make_shared<PersistentVolume>(*plan.bindings[written_].volume);
-      now->meta.resource_version = version;
-      plan.bindings[written_].volume = std::move(now);
+    auto& [node_name, bindings, provisions] = *request_.reservation;
+    // What is assumed of a written volume stays until the event arrives, whatever becomes of the
+    // pod.
+    if (written_ < bindings.size()) {
+      bindings[written_].volume_version = version_in(body);
+      bindings[written_].is_assumed = false;
     } else {
-      claim_versions_.push_back(version);
+      provisions[written_ - bindings.size()].written_version = version_in(body);
     }
     ++written_;
     write_next();
@@ -112,7 +109,7 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
 
   // Kubernetes: checkBindings.
   [[nodiscard]] Result<bool> all_bound() const {
-    const std::string& node_name = request_.reservation->node_name;
+    const std::string& node_name = reservation().node_name;
     const sdk::Node node = host_.node(node_name);
     if (!node) {
       return fail(ErrorCode::kNotFound,
@@ -122,74 +119,74 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
       return fail(ErrorCode::kNotFound,
                   "pod does not exist any more: pod \"" + request_.pod_name + "\" not found");
     }
-    for (const NodePlan::Binding& binding : plan().bindings) {
+    for (const Reservation::Binding& binding : reservation().bindings) {
       auto bound = is_bound(binding, node);
       if (!bound || !*bound) return bound;
     }
-    for (size_t i = 0; i < plan().provisions.size(); ++i) {
-      auto bound = is_provisioned(*plan().provisions[i].claim, claim_versions_[i], node);
+    for (const Reservation::Provision& provision : reservation().provisions) {
+      auto bound = is_provisioned(provision, node);
       if (!bound || !*bound) return bound;
     }
     return true;
   }
 
-  [[nodiscard]] Result<bool> is_bound(const NodePlan::Binding& binding, sdk::Node node) const {
-    const VolumeRef volume = store_.volume(binding.volume->meta.name);
+  [[nodiscard]] Result<bool> is_bound(const Reservation::Binding& binding, sdk::Node node) const {
+    const VolumeRef volume = store_.volume(binding.volume);
     if (volume == nullptr) {
       return fail(ErrorCode::kNotFound, "failed to check binding: persistentvolumes \"" +
-                                            binding.volume->meta.name + "\" not found");
+                                            binding.volume + "\" not found");
     }
-    const std::string claim_key = key_of(binding.claim->meta);
+    const std::string claim_key = key_of(binding.claim->ns, binding.claim->name);
     const ClaimRef claim = store_.claims().find(claim_key);
     if (claim == nullptr) {
       return fail(ErrorCode::kNotFound, "failed to check binding: persistentvolumeclaims \"" +
                                             claim_key + "\" not found");
     }
-    if (auto same = is_same(*claim, *binding.claim); !same) return fail(std::move(same.error()));
-    if (claim->is_fully_bound() && claim->volume_name != volume->meta.name) {
+    if (auto same = is_same(*claim, binding.claim->uid); !same)
+      return fail(std::move(same.error()));
+    if (claim->is_fully_bound() && claim->volume_name() != binding.volume) {
       return fail(ErrorCode::kInvalid, "persistentvolumeclaim \"" + claim_key +
-                                           "\" got persistentvolume \"" + claim->volume_name +
-                                           "\" instead of \"" + volume->meta.name + "\"");
+                                           "\" got persistentvolume \"" +
+                                           std::string(claim->volume_name()) + "\" instead of \"" +
+                                           binding.volume + "\"");
     }
-    if (is_older(volume->meta, binding.volume->meta)) return false;
+    if (is_older(volume->version(), binding.volume_version)) return false;
     if (auto usable = can_use(*volume, node); !usable) return fail(std::move(usable.error()));
-    if (!volume->claim || volume->claim->uid.empty()) {
-      return fail(ErrorCode::kInvalid, "ClaimRef got reset for pv \"" + volume->meta.name + "\"");
+    if (volume->object->claim == nullptr || volume->object->claim->uid.len == 0) {
+      return fail(ErrorCode::kInvalid, "ClaimRef got reset for pv \"" + binding.volume + "\"");
     }
     return claim->is_fully_bound();
   }
 
-  [[nodiscard]] Result<bool> is_provisioned(const PersistentVolumeClaim& wanted,
-                                            const std::string& written, sdk::Node node) const {
-    const std::string key = key_of(wanted.meta);
-    const ClaimRef claim = store_.claims().find(key);
+  [[nodiscard]] Result<bool> is_provisioned(const Reservation::Provision& provision,
+                                            sdk::Node node) const {
+    const ClaimRef claim = store_.claims().find(provision.claim);
     if (claim == nullptr) {
-      return fail(
-          ErrorCode::kNotFound,
-          "failed to check provisioning pvc: persistentvolumeclaims \"" + key + "\" not found");
+      return fail(ErrorCode::kNotFound,
+                  "failed to check provisioning pvc: persistentvolumeclaims \"" + provision.claim +
+                      "\" not found");
     }
-    if (auto same = is_same(*claim, wanted); !same) return fail(std::move(same.error()));
-    if (version_number(claim->meta.resource_version) < version_number(written)) return false;
-    if (!claim->has_annotations) {
+    if (auto same = is_same(*claim, provision.uid); !same) return fail(std::move(same.error()));
+    if (is_older(claim->version(), provision.written_version)) return false;
+    if (claim->base().meta.annotations.count == 0) {
       return fail(ErrorCode::kInvalid,
-                  "selectedNode annotation reset for PVC \"" + claim->meta.name + "\"");
+                  "selectedNode annotation reset for PVC \"" + provision.name + "\"");
     }
-    if (claim->selected_node.value_or("") != request_.reservation->node_name) {
-      return fail(ErrorCode::kInvalid, "provisioning failed for PVC \"" + claim->meta.name + "\"");
+    if (claim->selected_node().value_or("") != reservation().node_name) {
+      return fail(ErrorCode::kInvalid, "provisioning failed for PVC \"" + provision.name + "\"");
     }
-    if (claim->volume_name.empty()) return false;
-    const VolumeRef volume = store_.volume(claim->volume_name);
+    if (claim->volume_name().empty()) return false;
+    const VolumeRef volume = store_.volume(claim->volume_name());
     if (volume == nullptr) return false;
     if (auto usable = can_use(*volume, node); !usable) return fail(std::move(usable.error()));
     return claim->is_fully_bound();
   }
 
   // Not another of the same name. Kubernetes does not ask.
-  static Result<void> is_same(const PersistentVolumeClaim& now,
-                              const PersistentVolumeClaim& written) {
-    if (now.meta.uid == written.meta.uid) return {};
+  static Result<void> is_same(const PersistentVolumeClaim& now, const std::string& uid) {
+    if (now.uid() == uid) return {};
     return fail(ErrorCode::kInvalid,
-                "persistentvolumeclaim \"" + key_of(now.meta) + "\" was deleted and created again");
+                "persistentvolumeclaim \"" + now.key() + "\" was deleted and created again");
   }
 
   [[nodiscard]] Result<void> can_use(const PersistentVolume& volume, sdk::Node node) const {
@@ -197,7 +194,7 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
     if (!affinity) return fail(affinity.error().within("failed to translate pv to csi"));
     if (*affinity == nullptr || (*affinity)->matches(node)) return {};
     return fail(ErrorCode::kInvalid,
-                "pv \"" + volume.meta.name + "\" node affinity doesn't match node \"" +
+                "pv \"" + std::string(volume.name()) + "\" node affinity doesn't match node \"" +
                     std::string(node.name()) + "\": no matching NodeSelectorTerms");
   }
 
@@ -205,18 +202,17 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
   const StorageStore& store_;
   BindingRuns& runs_;
   BindingRuns::Request request_;
-  size_t written_ = 0;                       // bindings, then provisions
-  std::vector<std::string> claim_versions_;  // of written provisions
+  size_t written_ = 0;  // bindings, then provisions
   int64_t deadline_ms_ = 0;
   bool waiting_ = false;
   bool ended_ = false;
 };
 
-BindingRuns::BindingRuns() = default;
+BindingRuns::BindingRuns(const StorageStore& store) : store_(store) {}
 BindingRuns::~BindingRuns() = default;
 
-void BindingRuns::begin(const sdk::Host& host, const StorageStore& store, Request request) {
-  auto run = std::make_shared<BindingRun>(host, store, *this, std::move(request));
+void BindingRuns::begin(const sdk::Host& host, Request request) {
+  auto run = std::make_shared<BindingRun>(host, store_, *this, std::move(request));
   host.run_on_loop(0, [this, run] { start(run); });
 }
 
@@ -248,17 +244,26 @@ void BindingRuns::look_at(const BindingRun& run, bool look) {
     const auto [first, last] = looking_.equal_range(name);
     for (auto at = first; at != last;) at = at->second == &run ? looking_.erase(at) : std::next(at);
   };
-  for (const NodePlan::Binding& binding : run.plan().bindings) {
-    change(sdk::kPersistentVolumes.resource, binding.volume->meta.name);
-    change(sdk::kPersistentVolumeClaims.resource, key_of(binding.claim->meta));
+  for (const Reservation::Binding& binding : run.reservation().bindings) {
+    change(sdk::kPersistentVolumes.resource, binding.volume);
+    change(sdk::kPersistentVolumeClaims.resource, key_of(binding.claim->ns, binding.claim->name));
   }
-  for (const NodePlan::Provision& provision : run.plan().provisions) {
-    change(sdk::kPersistentVolumeClaims.resource, key_of(provision.claim->meta));
+  for (const Reservation::Provision& provision : run.reservation().provisions) {
+    change(sdk::kPersistentVolumeClaims.resource, provision.claim);
   }
 }
 
-void BindingRuns::changed(std::string_view resource, const std::string& key) {
+void BindingRuns::changed(const sdk::ObjectEvent& event) {
   if (looking_.empty()) return;
+  check(event.resource, key_of(event.ns, event.name));
+  if (event.resource != sdk::kPersistentVolumes.resource) return;
+  // Whoever waits for a claim does not know the name of the volume that is made for it.
+  const VolumeRef volume = store_.volume(event.name);
+  const auto claim = volume == nullptr ? std::nullopt : volume->claim();
+  if (claim) check(sdk::kPersistentVolumeClaims.resource, key_of(claim->ns, claim->name));
+}
+
+void BindingRuns::check(std::string_view resource, const std::string& key) {
   std::vector<RunRef> all;
   const auto [first, last] = looking_.equal_range(watch_key(resource, key));
   for (auto at = first; at != last; ++at) all.push_back(at->second->shared_from_this());

@@ -19,23 +19,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plugins/builtin/volumes/reservation.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
-#include "plugins/builtin/volumes/volume_finder.hpp"
 
 namespace plimsoll::volumes {
-
-// What one pod's binding has to write and to wait for. The plan has the objects as they are
-// assumed; a written volume takes the version that the API server gave it.
-struct Reservation {
-  std::string node_name;
-  NodePlan plan;
-};
 
 class BindingRun;
 
 class BindingRuns {
  public:
-  BindingRuns();
+  explicit BindingRuns(const StorageStore& store);
   ~BindingRuns();
 
   struct Request {
@@ -47,10 +40,10 @@ class BindingRuns {
     sdk::CounterMetric stage_errors;  // by operation
   };
   // Starts a run, which completes the token. Any thread.
-  void begin(const sdk::Host& host, const StorageStore& store, Request request);
+  void begin(const sdk::Host& host, Request request);
 
-  // A PersistentVolume or a claim changed.
-  void changed(std::string_view resource, const std::string& key);
+  // The store has the object as it is now.
+  void changed(const sdk::ObjectEvent& event);
   // The pod's binding is given up: a run that is under way does nothing any more.
   void abandon(std::string_view pod_uid);
   [[nodiscard]] size_t size() const { return runs_.size(); }
@@ -61,8 +54,10 @@ class BindingRuns {
 
   void start(RunRef run);
   void look_at(const BindingRun& run, bool look);
+  void check(std::string_view resource, const std::string& key);
   void tick(const sdk::Host& host);
 
+  const StorageStore& store_;
   std::unordered_map<std::string, RunRef> runs_;                  // by UID of the pod
   std::multimap<std::string, BindingRun*, std::less<>> looking_;  // by kind and key: who waits
   bool has_timer_ = false;

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <map>
-#include <string>
+#include <string_view>
 
 #include "plugins/storage/volume_match.hpp"
 
@@ -13,7 +13,7 @@ struct ClassUse {
   int64_t requested = 0;
   int64_t capacity = 0;
 };
-using UseByClass = std::map<std::string, ClassUse>;
+using UseByClass = std::map<std::string_view, ClassUse>;
 
 void add(int64_t& sum, int64_t more) {
   if (__builtin_add_overflow(sum, more, &sum)) sum = INT64_MAX;
@@ -22,15 +22,18 @@ void add(int64_t& sum, int64_t more) {
 UseByClass use_of(const NodePlan& plan) {
   UseByClass uses;
   for (const NodePlan::Binding& binding : plan.bindings) {
-    ClassUse& use = uses[binding.volume->spec_class_name];
+    ClassUse& use = uses[sdk::view(binding.volume->object->storage_class)];
     add(use.requested, requested_size(*binding.claim).value());
     add(use.capacity, binding.volume->capacity.value());
   }
   if (!plan.bindings.empty()) return uses;
   for (const NodePlan::Provision& provision : plan.provisions) {
     if (provision.capacity == nullptr || !provision.capacity->capacity) continue;
-    ClassUse& use = uses[provision.claim->spec_class_name.value_or(provision.claim->class_name)];
-    add(use.requested, requested_size(*provision.claim).value());
+    const PersistentVolumeClaim& claim = *provision.claim;
+    ClassUse& use =
+        uses[claim.object->has_storage_class != 0 ? sdk::view(claim.object->storage_class)
+                                                  : claim.class_name];
+    add(use.requested, requested_size(claim).value());
     use.capacity = provision.capacity->capacity->value();
   }
   return uses;

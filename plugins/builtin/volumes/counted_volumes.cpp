@@ -30,16 +30,17 @@ CountedVolume counted(std::string driver, std::string handle, bool needs_csi_nod
 
 // No driver gives a volume a handle with such a first byte.
 std::string handle_of_unbound(const PersistentVolumeClaim& claim) {
-  return std::string(1, '\0') + claim.meta.ns + "/" + claim.meta.name;
+  return std::string(1, '\0') + claim.key();
 }
 
 CountedVolume counted_by_class(const PersistentVolumeClaim& claim, const StorageStore& store) {
   if (claim.class_name.empty()) return {};
   const auto found = store.classes().find(claim.class_name);
   if (found == nullptr) return {};
-  if (!found->meta.readable()) return problem(unreadable_text("storageclass", found->meta));
-  const InTreePlugin* in_tree = in_tree_plugin_named(found->provisioner);
-  if (in_tree == nullptr) return counted(found->provisioner, handle_of_unbound(claim), false);
+  if (!found->readable()) return problem(unreadable_text("storageclass", found->base()));
+  const InTreePlugin* in_tree = in_tree_plugin_named(found->provisioner());
+  if (in_tree == nullptr)
+    return counted(std::string(found->provisioner()), handle_of_unbound(claim), false);
   if (!in_tree->is_switched_on) return {};
   return counted(std::string(in_tree->driver), handle_of_unbound(claim), true);
 }
@@ -47,11 +48,14 @@ CountedVolume counted_by_class(const PersistentVolumeClaim& claim, const Storage
 }  // namespace
 
 CountedVolume counted(const PersistentVolumeClaim& claim, const StorageStore& store) {
-  if (!claim.meta.readable()) return problem(unreadable_text(kClaimKind, claim.meta));
-  const VolumeRef volume = claim.volume_name.empty() ? nullptr : store.volume(claim.volume_name);
+  if (!claim.readable()) return problem(unreadable_text(kClaimKind, claim.base()));
+  const VolumeRef volume = store.volume(claim.volume_name());
   if (volume == nullptr) return counted_by_class(claim, store);
-  if (!volume->meta.readable()) return problem(unreadable_text("persistentvolume", volume->meta));
-  if (volume->source.empty()) return counted(volume->csi_driver, volume->csi_handle, false);
+  if (!volume->readable()) return problem(unreadable_text("persistentvolume", volume->base()));
+  if (volume->source().empty()) {
+    return counted(std::string(view(volume->object->csi_driver)),
+                   std::string(view(volume->object->csi_handle)), false);
+  }
   auto translated = translate(*volume);
   if (!translated) return {};
   return counted(std::move(translated->driver), std::move(translated->handle), true);
@@ -96,7 +100,7 @@ NewVolumes new_volumes(sdk::Pod pod, const StorageStore& store, bool on_csi_node
         return stop(false, "looking up PVC " + std::string(pod.ns()) + "/" + *name + ": " +
                                not_found_text(kClaimKind, *name));
       }
-      const bool readable = claim->meta.readable();
+      const bool readable = claim->readable();
       if (readable && is_ephemeral(volume) && !is_owned_by(*claim, pod)) {
         return stop(true, not_owner_text(*claim, pod));
       }
@@ -127,7 +131,7 @@ HeldVolumes held_volumes(sdk::Pod pod, const StorageStore& store) {
       if (claim == nullptr || !is_new) continue;
       // A kubelet does not mount another pod's, nor what it cannot translate.
       const bool foreign = is_ephemeral(volume) && !is_owned_by(*claim, pod);
-      if (foreign && claim->meta.readable()) continue;
+      if (foreign && claim->readable()) continue;
       found = counted(*claim, store);
       if (!found.problem.empty()) ++result.uncounted;
     } else {

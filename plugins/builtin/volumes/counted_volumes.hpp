@@ -43,7 +43,7 @@ struct NewVolumes {
 // `on_csi_node`: on a node that has a CSINode.
 [[nodiscard]] NewVolumes new_volumes(sdk::Pod pod, const StorageStore& store, bool on_csi_node);
 
-// The volumes of a pod that is on a node, as the ledger counts them: a claim that two volumes name
+// The volumes of a pod that is on a node, as VolumeUse counts them: a claim that two volumes name
 // is one, and a claim that does not exist is left out.
 struct HeldVolumes {
   std::vector<CsiVolume> volumes;  // may name one several times, by different claims

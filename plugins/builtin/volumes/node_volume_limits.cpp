@@ -18,8 +18,7 @@
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
-#include "plugins/builtin/volumes/storage_store.hpp"
-#include "plugins/builtin/volumes/volume_ledger.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -33,10 +32,6 @@ struct Demand {
   NewVolumes elsewhere;
   std::map<CsiVolume, int64_t> added;
   int64_t uncounted_added = 0;
-
-  [[nodiscard]] const NewVolumes& on(const CsiNode* node) const {
-    return node == nullptr ? elsewhere : on_csi_node;
-  }
 };
 
 // The volumes of a node as they are, or as they would be in a what-if.
@@ -82,22 +77,25 @@ class Attached {
 
 // Whether a driver's limit is higher than before; no limit and no driver count as 0. With
 // `or_driver` a driver is as good that was not there before.
-bool raises_limit(const CsiNode& before, const CsiNode& now, bool or_driver) {
+bool raises_limit(const plimsoll_csi_node& before, const plimsoll_csi_node& now, bool or_driver) {
+  using Drivers = List<plimsoll_csi_node_driver>;
+  const auto limit = [](const plimsoll_csi_node_driver& driver) {
+    return driver.has_count != 0 ? driver.count : 0;
+  };
   std::map<std::string_view, int64_t> limits;
-  for (const CsiNode::Driver& driver : before.drivers) {
-    limits[driver.name] = driver.limit.value_or(0);
-  }
-  return std::any_of(now.drivers.begin(), now.drivers.end(), [&](const CsiNode::Driver& driver) {
-    const auto known = limits.find(driver.name);
+  for (const auto& driver : Drivers(before.drivers)) limits[view(driver.name)] = limit(driver);
+  const Drivers drivers = now.drivers;
+  return std::any_of(drivers.begin(), drivers.end(), [&](const plimsoll_csi_node_driver& driver) {
+    const auto known = limits.find(view(driver.name));
     const bool is_new = known == limits.end();
-    return (is_new && or_driver) || driver.limit.value_or(0) > (is_new ? 0 : known->second);
+    return (is_new && or_driver) || limit(driver) > (is_new ? 0 : known->second);
   });
 }
 
 class NodeVolumeLimits {
  public:
   static constexpr const char* kName = "NodeVolumeLimits";
-  // Changes of the ledger are reported as changes of the node's volumes.
+  // Changes of what is attached are reported as changes of the node's volumes.
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_VOLUMES;
 
   NodeVolumeLimits(const Host& host, std::string_view args_json)
@@ -112,8 +110,7 @@ class NodeVolumeLimits {
   }
 
   void start() {
-    store_ = StorageStore::shared(host_);
-    ledger_ = VolumeLedger::shared(host_);
+    storage_ = Storage::shared(host_);
     kKinds.watch(host_);
     if (limit_scaling_) host_.watch(sdk::kCsiDrivers);
   }
@@ -121,13 +118,9 @@ class NodeVolumeLimits {
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     const std::string_view resource = view(event.resource);
-    if (resource == sdk::kCsiNodes.resource)
-      return queue_if(event.new_object != judged_ || raised_limit_);
-    if (resource == sdk::kPersistentVolumeClaims.resource) {
-      const auto* change = store_->claims().change_to(event.new_object);
-      return queue_if(change == nullptr ||
-                      uses_claim(pod, change->now->meta.ns, change->now->meta.name));
-    }
+    if (resource == sdk::kCsiNodes.resource) return queue_if(raises_limit(event));
+    if (resource == sdk::kPersistentVolumeClaims.resource)
+      return queue_if(event.new_object == nullptr || uses_claim(pod, event.new_object->meta));
     if (resource == sdk::kVolumeAttachments.resource)
       return queue_if(waits_for_detachment(pod, event));
     if (event.old_pod == nullptr) return Hint::kQueue;
@@ -142,28 +135,28 @@ class NodeVolumeLimits {
     if (type == NodeEvent::kAdded) host_.requeue_rejected();
   }
   void object_event(const ObjectEvent& event) {
-    StorageStore::pass_on(store_, host_, event);
-    note_for_hints(event);
-    const auto nodes = ledger_->changed(event.resource, event.ns, event.name);
+    Storage::pass_on(storage_, host_, event);
+    if (event.resource == sdk::kCsiNodes.resource) judged_ = nullptr;
+    const auto nodes = storage_->use.changed(event.resource, event.ns, event.name);
     for (const std::string& name : nodes) touch(name);
     const bool frees = event.type == ObjectEvent::kDelete && !nodes.empty();
     if (frees || asks_for_no_driver(event)) host_.requeue_rejected();
   }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
     if (type == PodEvent::kRemoved) {
-      ledger_->remove(pod.uid());
+      storage_->use.remove(pod.uid());
     } else {
-      ledger_->assign(pod, node_name);
+      storage_->use.assign(pod, node_name);
     }
   }
   // A pod that is on its way to a node has its volumes there already.
   Status reserve(plimsoll_cycle&, Pod pod, Node node) {
-    ledger_->reserve(pod, node.name());
+    storage_->use.reserve(pod, node.name());
     return Status::success();
   }
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view node_name) {
     if (!may_count(pod)) return;
-    ledger_->release(pod.uid());  // unless another plugin has already done so
+    storage_->use.release(pod.uid());  // unless another plugin has already done so
     touch(node_name);
     host_.requeue_rejected();
   }
@@ -217,22 +210,25 @@ class NodeVolumeLimits {
   }
 
   [[nodiscard]] Demand demand_of(Pod pod) const {
-    return {new_volumes(pod, *store_, true), new_volumes(pod, *store_, false), {}, 0};
+    return {new_volumes(pod, storage_->objects, true),
+            new_volumes(pod, storage_->objects, false),
+            {},
+            0};
   }
 
   Status simulate(plimsoll_cycle& cycle, Pod pod, int sign) const {
     auto* demand = host_.state<Demand>(cycle);
     if (demand == nullptr) return Status::success();
-    const HeldVolumes held = held_volumes(pod, *store_);
+    const HeldVolumes held = held_volumes(pod, storage_->objects);
     for (const CsiVolume& volume : held.volumes) demand->added[volume] += sign;
     demand->uncounted_added += sign * static_cast<int64_t>(held.uncounted);
     return Status::success();
   }
 
   [[nodiscard]] Status judge(const Demand& demand, std::string_view node_name) const {
-    const NodeVolumes* known = ledger_->node(node_name);
-    const CsiNode* csi_node = known == nullptr ? nullptr : known->csi_node.get();
-    const NewVolumes& wanted = demand.on(csi_node);
+    const NodeVolumes* known = storage_->use.node(node_name);
+    const bool has_csi_node = known != nullptr && known->csi_node;
+    const NewVolumes& wanted = has_csi_node ? demand.on_csi_node : demand.elsewhere;
     if (wanted.fault) {
       return wanted.fault->is_error ? host_.error(wanted.fault->text)
                                     : host_.unresolvable(wanted.fault->text);
@@ -240,24 +236,25 @@ class NodeVolumeLimits {
     if (limit_scaling_) {
       for (const CsiVolume& volume : wanted.volumes) {
         if (!requires_driver(volume.driver)) continue;
-        if (known != nullptr && known->drivers.contains(volume.driver)) continue;
+        if (has_csi_node && known->csi_node->drivers.contains(volume.driver)) continue;
         return host_.unschedulable(volume.driver + " CSI driver is not installed on the node");
       }
     }
-    if (csi_node == nullptr || wanted.volumes.empty()) return Status::success();
-    if (!csi_node->meta.readable()) return Status::unresolvable(unreadable_);
-    return judge_limits(wanted.volumes, *known, Attached(known, demand));
+    if (!has_csi_node || wanted.volumes.empty()) return Status::success();
+    if (!known->csi_node->is_readable) return Status::unresolvable(unreadable_);
+    return judge_limits(wanted.volumes, known->csi_node->drivers, Attached(known, demand));
   }
 
   // `wanted` is sorted by driver.
-  [[nodiscard]] Status judge_limits(const std::vector<CsiVolume>& wanted, const NodeVolumes& node,
+  [[nodiscard]] Status judge_limits(const std::vector<CsiVolume>& wanted,
+                                    const StringMap<std::optional<int64_t>>& drivers,
                                     const Attached& attached) const {
     for (auto at = wanted.begin(); at != wanted.end();) {
       const std::string& driver = at->driver;
-      const auto known = node.drivers.find(driver);
+      const auto known = drivers.find(driver);
       int64_t added = 0;
       for (; at != wanted.end() && at->driver == driver; ++at) added += !attached.has(*at);
-      if (known == node.drivers.end() || !known->second || added == 0) continue;
+      if (known == drivers.end() || !known->second || added == 0) continue;
       if (attached.has_uncounted()) return Status::unresolvable(uncounted_);
       if (attached.count(driver) + added > *known->second) return Status::unschedulable(exceeded_);
     }
@@ -265,8 +262,8 @@ class NodeVolumeLimits {
   }
 
   [[nodiscard]] bool requires_driver(std::string_view driver) const {
-    const auto found = store_->csi_drivers().find(driver);
-    return found != nullptr && found->prevents_scheduling_if_missing;
+    const auto found = storage_->objects.csi_drivers().find(driver);
+    return found != nullptr && found->object->prevents_scheduling_if_missing != 0;
   }
 
   // A CSIDriver that is gone, or says so now: nodes without it may do.
@@ -279,7 +276,7 @@ class NodeVolumeLimits {
     std::vector<const CsiVolume*> attached;
     std::map<std::string_view, uint64_t> unattached;
     for (const CsiVolume& volume : wanted) {
-      if (ledger_->is_attached(volume)) {
+      if (storage_->use.is_attached(volume)) {
         attached.push_back(&volume);
       } else {
         ++unattached[volume.driver];
@@ -296,15 +293,16 @@ class NodeVolumeLimits {
     if (limit_scaling_) sink.put_value(requires_driver(driver));
   }
 
-  // Most hints about an event come right after it: what it means is worked out once for all pods.
-  // Some come later, for pods that were in flight; these pods are tried.
-  void note_for_hints(const ObjectEvent& event) {
-    if (event.resource != sdk::kCsiNodes.resource) return;
-    const auto* now = host_.object(sdk::kCsiNodes, event.ns, event.name);
-    judged_ = now == nullptr ? nullptr : &now->object;
-    const auto* change = store_->csi_nodes().change_to(judged_);
-    raised_limit_ = change == nullptr || change->before == nullptr ||
-                    raises_limit(*change->before, *change->now, limit_scaling_);
+  // The hints about an event come one after the other: what it means is worked out once for them.
+  bool raises_limit(const plimsoll_event& event) {
+    if (event.old_object == nullptr || event.new_object == nullptr) return true;
+    if (std::exchange(judged_, event.new_object) == event.new_object) return raised_limit_;
+    const auto read = [](const plimsoll_object* object) {
+      return reinterpret_cast<const plimsoll_csi_node*>(object);
+    };
+    raised_limit_ =
+        builtin::raises_limit(*read(event.old_object), *read(event.new_object), limit_scaling_);
+    return raised_limit_;
   }
 
   [[nodiscard]] static bool waits_for_detachment(Pod pod, const plimsoll_event& event) {
@@ -320,11 +318,10 @@ class NodeVolumeLimits {
   }
 
   Host host_;
-  StorageStore::Shared store_;
-  VolumeLedger::Shared ledger_;
+  Storage::Shared storage_;
   bool limit_scaling_ = true;                // the feature gate; off up to Kubernetes 1.36
-  const plimsoll_object* judged_ = nullptr;  // by the latest event of a CSINode; compared only
-  bool raised_limit_ = true;                 // a limit, by that event
+  const plimsoll_object* judged_ = nullptr;  // a CSINode, by the latest hint; compared only
+  bool raised_limit_ = true;                 // a limit, as that hint was told
   uint32_t exceeded_;
   uint32_t uncounted_;
   uint32_t unreadable_;

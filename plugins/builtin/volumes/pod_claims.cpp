@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "plugins/builtin/volumes/storage_store.hpp"
-
 namespace plimsoll::volumes {
 
 using sdk::List;
@@ -26,20 +24,20 @@ bool has_claims(sdk::Pod pod) {
   });
 }
 
-bool uses_claim(sdk::Pod pod, std::string_view ns, std::string_view name) {
-  if (pod.ns() != ns) return false;
+bool uses_claim(sdk::Pod pod, const plimsoll_meta& claim) {
+  if (pod.ns() != view(claim.ns)) return false;
   const List<plimsoll_volume> volumes = pod->volumes;
   return std::any_of(volumes.begin(), volumes.end(), [&](const plimsoll_volume& volume) {
-    return claim_name(pod, volume) == name;
+    return claim_name(pod, volume) == view(claim.name);
   });
 }
 
 bool is_owned_by(const PersistentVolumeClaim& claim, sdk::Pod pod) {
-  return claim.meta.ns == pod.ns() && claim.has_controller && claim.controller_uid == pod.uid();
+  return claim.ns() == pod.ns() && claim.controller_uid() == pod.uid();
 }
 
 std::string not_owner_text(const PersistentVolumeClaim& claim, sdk::Pod pod) {
-  return "PVC " + key_of(claim.meta) + " was not created for pod " + key_of(pod.ns(), pod.name()) +
+  return "PVC " + claim.key() + " was not created for pod " + key_of(pod.ns(), pod.name()) +
          " (pod is not owner)";
 }
 

@@ -20,7 +20,7 @@ namespace plimsoll::volumes {
 [[nodiscard]] bool has_claims(sdk::Pod pod);
 
 // Whether the pod mounts this claim.
-[[nodiscard]] bool uses_claim(sdk::Pod pod, std::string_view ns, std::string_view name);
+[[nodiscard]] bool uses_claim(sdk::Pod pod, const plimsoll_meta& claim);
 
 // Whether the claim of an ephemeral volume was made for this pod (VolumeIsForPod).
 [[nodiscard]] bool is_owned_by(const PersistentVolumeClaim& claim, sdk::Pod pod);

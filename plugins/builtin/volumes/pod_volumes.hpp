@@ -19,11 +19,11 @@ namespace plimsoll::volumes {
 // A persistentVolumeClaim volume: it names its claim.
 [[nodiscard]] bool is_claim(const plimsoll_volume& volume);
 // Whether a volume of the pod names this claim.
-[[nodiscard]] bool names_claim(sdk::Pod pod, const Meta& claim);
+[[nodiscard]] bool names_claim(sdk::Pod pod, const plimsoll_meta& claim);
 
 // persistentvolumeclaim "data" not found
 [[nodiscard]] std::string not_found_text(std::string_view kind, std::string_view name);
 // persistentvolumeclaim "data" cannot be read: spec.accessModes: must be a list
-[[nodiscard]] std::string unreadable_text(std::string_view kind, const Meta& meta);
+[[nodiscard]] std::string unreadable_text(std::string_view kind, const plimsoll_object& object);
 
 }  // namespace plimsoll::volumes

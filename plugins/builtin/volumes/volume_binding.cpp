@@ -11,8 +11,8 @@
 #include "plugins/builtin/volumes/capacity_score.hpp"
 #include "plugins/builtin/volumes/pod_claims.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 #include "plugins/builtin/volumes/volume_binding_args.hpp"
-#include "plugins/builtin/volumes/volume_state.hpp"
 #include "plugins/builtin/volumes/volume_writes.hpp"
 #include "plugins/storage/csi_translation.hpp"
 
@@ -25,11 +25,11 @@ using namespace volumes;
 // No node can attach more; a pod with more unbound claims than this would delay all others.
 constexpr size_t kMostDelayedClaims = 256;
 
-// What one attempt knows of the pod's claims.
+// What one attempt knows of the pod's claims. By name: objects may change during the attempt.
 struct PodVolumes {
-  std::vector<std::string> claims;        // all; names
-  std::vector<VolumeRef> bound;           // null: there is no such volume
-  std::vector<DelayedClaim> delayed;      // wait for their first consumer
+  std::vector<std::string> claims;        // all; keys
+  std::vector<std::string> bound;         // their volumes
+  std::vector<SeenClaim> delayed;         // wait for their first consumer
   std::shared_ptr<Reservation> reserved;  // null: there is nothing to write
 };
 
@@ -61,12 +61,11 @@ class VolumeBinding {
   }
 
   void start() {
-    store_ = StorageStore::shared(host_);
-    state_ = VolumeState::shared(host_);
+    storage_ = Storage::shared(host_);
     kKinds.watch(host_);
   }
 
-  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
+  void object_event(const ObjectEvent& event) { Storage::pass_on(storage_, host_, event); }
   bool rests_on(Pod pod, std::string_view resource) const {
     return has_claims(pod) && kKinds.has(resource);
   }
@@ -76,13 +75,9 @@ class VolumeBinding {
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     const std::string_view resource = view(event.resource);
-    const StorageStore& store = *store_;
-    if (resource == sdk::kPersistentVolumeClaims.resource) {
-      const auto* change = store.claims().change_to(event.new_object);
-      return queue_if(change == nullptr ||
-                      uses_claim(pod, change->now->meta.ns, change->now->meta.name));
-    }
-    if ((event.actions & PLIMSOLL_ACTION_ADD) != 0) return Hint::kQueue;
+    if (resource == sdk::kPersistentVolumeClaims.resource)
+      return queue_if(event.new_object == nullptr || uses_claim(pod, event.new_object->meta));
+    if (event.old_object == nullptr || event.new_object == nullptr) return Hint::kQueue;
     if (resource == sdk::kStorageClasses.resource) return queue_if(other_topologies(event));
     if (resource == sdk::kCsiNodes.resource) return queue_if(other_migration(event));
     if (resource == sdk::kCsiDrivers.resource) return queue_if(needs_no_space_now(pod, event));
@@ -117,7 +112,9 @@ class VolumeBinding {
       return failed("predicate", checked.error().message);
     }
     if (!pod->delayed.empty()) {
-      VolumeFinder finder(*store_, pod->delayed, sets);
+      const auto delayed = delayed_claims(storage_->objects, pod->delayed);
+      if (!delayed) return failed("predicate", delayed.error().message);
+      VolumeFinder finder(storage_->objects, *delayed, sets);
       for (uint32_t row = 0; row < nodes.size(); ++row) {
         if (faults[row] == kClosed) continue;
         const uint8_t found = finder.faults_on(row);
@@ -140,8 +137,10 @@ class VolumeBinding {
     std::fill(scores.begin(), scores.end(), int64_t{0});
     const auto* pod = host_.state<PodVolumes>(cycle);
     if (pod == nullptr || pod->delayed.empty()) return Status::success();
+    const auto delayed = delayed_claims(storage_->objects, pod->delayed);
+    if (!delayed) return Status::success();
     NodeSets sets(nodes);
-    VolumeFinder finder(*store_, pod->delayed, sets);
+    VolumeFinder finder(storage_->objects, *delayed, sets);
     for (uint32_t row = 0; row < nodes.size(); ++row) {
       NodePlan plan;
       if (finder.faults_on(row, &plan) == 0) scores[row] = capacity_score(plan, args_.shape);
@@ -149,34 +148,28 @@ class VolumeBinding {
     return Status::success();
   }
 
-  Status reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
+  Status reserve(plimsoll_cycle& cycle, Pod, Node node) {
     auto* found = host_.state<PodVolumes>(cycle);
-    if (found == nullptr || found->delayed.empty() || all_bound(pod, *found)) {
-      return Status::success();
+    if (found == nullptr || found->delayed.empty() || all_bound(*found)) return Status::success();
+    const auto delayed = delayed_claims(storage_->objects, found->delayed);
+    if (!delayed) return failed("assume", delayed.error().message);
+    NodePlan plan;
+    const OneNode one(node);
+    NodeSets sets(one.nodes());
+    if (VolumeFinder(storage_->objects, *delayed, sets).faults_on(0, &plan) != 0) {
+      return failed("assume", "the node does not take the pod's claims any more");
     }
-    auto reservation = std::make_shared<Reservation>();
-    reservation->node_name = node.name();
-    {
-      const OneNode one(node);
-      NodeSets sets(one.nodes());
-      VolumeFinder finder(*store_, found->delayed, sets);
-      if (finder.faults_on(0, &reservation->plan) != 0) {
-        return failed("assume", "the node does not take the pod's claims any more");
-      }
-    }
-    found->delayed.clear();  // the lists of volumes are about to change
-    if (auto done = state_->assume(reservation->plan, node.name()); !done) {
-      return failed("assume", done.error().message);
-    }
-    found->reserved = std::move(reservation);
+    auto reservation = volumes::reserve(storage_->objects, plan, node.name(), found->delayed);
+    if (!reservation) return failed("assume", reservation.error().message);
+    found->reserved = std::make_shared<Reservation>(*std::move(reservation));
     return Status::success();
   }
 
   void unreserve(plimsoll_cycle& cycle, Pod pod, std::string_view) {
     auto* found = host_.state<PodVolumes>(cycle);
     if (found == nullptr || found->reserved == nullptr) return;
-    state_->runs().abandon(pod.uid());
-    state_->restore(found->reserved->plan);
+    storage_->runs.abandon(pod.uid());
+    restore(storage_->objects, *found->reserved);
     found->reserved = nullptr;
     // No event of the API server may follow: another pod can have these volumes now.
     host_.requeue_rejected();
@@ -194,9 +187,8 @@ class VolumeBinding {
   Status pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_view, Token token) {
     const auto* found = host_.state<PodVolumes>(cycle);
     if (found == nullptr || found->reserved == nullptr) return Status::success();
-    state_->runs().begin(host_, *store_,
-                         {std::string(pod.uid()), std::string(pod.name()), found->reserved,
-                          args_.bind_timeout_s * 1000, token, stage_errors_});
+    storage_->runs.begin(host_, {std::string(pod.uid()), std::string(pod.name()), found->reserved,
+                                 args_.bind_timeout_s * 1000, token, stage_errors_});
     return Status::wait();
   }
 
@@ -217,29 +209,30 @@ class VolumeBinding {
   // Kubernetes: podHasPVCs and GetPodVolumeClaims. An error of kind kInternal is one, any other
   // rejects the pod.
   Result<void> find_claims(Pod pod, PodVolumes& found) const {
+    const StorageStore& store = storage_->objects;
     std::unordered_set<std::string> known;  // a claim that two volumes name is taken once
     for (const plimsoll_volume& volume : volumes_of(pod)) {
       auto name = claim_name(pod, volume);
       if (!name) continue;
       if (auto usable = check_claim(pod, volume, *name); !usable) return usable;
-      if (known.insert(*name).second) found.claims.push_back(std::move(*name));
+      if (known.insert(*name).second) found.claims.push_back(key_of(pod.ns(), *name));
     }
     bool any_immediate = false;
-    for (const std::string& name : found.claims) {
-      ClaimRef claim = state_->claim(pod.ns(), name);
+    for (const std::string& key : found.claims) {
+      const ClaimRef claim = store.claims().find(key);
       if (claim->is_fully_bound()) {
-        auto bound = state_->volume(claim->volume_name);
-        if (bound != nullptr && !bound->meta.readable()) {
-          return fail(ErrorCode::kInvalid, unreadable_text("persistentvolume", bound->meta));
+        const VolumeRef bound = store.volume(claim->volume_name());
+        if (bound != nullptr && !bound->readable()) {
+          return fail(ErrorCode::kInvalid, unreadable_text("persistentvolume", bound->base()));
         }
         if (bound != nullptr) NodeSets::look_ahead(host_, bound->affinity.get());
-        found.bound.push_back(std::move(bound));
+        found.bound.emplace_back(claim->volume_name());
         continue;
       }
       auto delayed = is_delayed(*claim);
       if (!delayed) return fail(std::move(delayed.error()));
       if (*delayed) {
-        found.delayed.push_back(state_->delayed(std::move(claim)));
+        found.delayed.emplace_back(key, claim->version());
       } else {
         any_immediate = true;
       }
@@ -255,7 +248,7 @@ class VolumeBinding {
   }
 
   Result<void> check_claim(Pod pod, const plimsoll_volume& volume, const std::string& name) const {
-    const ClaimRef claim = store_->claim(pod.ns(), name);
+    const ClaimRef claim = storage_->objects.claim(pod.ns(), name);
     const auto refuse = [](std::string text) { return fail(ErrorCode::kInvalid, std::move(text)); };
     const std::string quoted = "persistentvolumeclaim \"" + name + "\"";
     if (claim == nullptr) {
@@ -263,14 +256,14 @@ class VolumeBinding {
                         ? "waiting for ephemeral volume controller to create the " + quoted
                         : quoted + " not found");
     }
-    if (!claim->meta.readable()) {
-      return refuse(unreadable_text("persistentvolumeclaim", claim->meta));
+    if (!claim->readable()) {
+      return refuse(unreadable_text("persistentvolumeclaim", claim->base()));
     }
-    if (claim->phase == "Lost") {
-      return refuse(quoted + " bound to non-existent persistentvolume \"" + claim->volume_name +
-                    "\"");
+    if (view(claim->object->phase) == "Lost") {
+      return refuse(quoted + " bound to non-existent persistentvolume \"" +
+                    std::string(claim->volume_name()) + "\"");
     }
-    if (claim->meta.is_deleting) return refuse(quoted + " is being deleted");
+    if (claim->is_deleting()) return refuse(quoted + " is being deleted");
     if (is_ephemeral(volume) && !is_owned_by(*claim, pod)) {
       return refuse(not_owner_text(*claim, pod));
     }
@@ -281,21 +274,21 @@ class VolumeBinding {
   // to bind.
   Result<bool> is_delayed(const PersistentVolumeClaim& claim) const {
     if (claim.class_name.empty()) return false;
-    const auto storage_class = store_->classes().find(claim.class_name);
+    const auto storage_class = storage_->objects.classes().find(claim.class_name);
     if (storage_class == nullptr) return false;
-    if (!storage_class->meta.readable()) {
-      return fail(ErrorCode::kInvalid, unreadable_text("storageclass", storage_class->meta));
+    if (!storage_class->readable()) {
+      return fail(ErrorCode::kInvalid, unreadable_text("storageclass", storage_class->base()));
     }
-    if (storage_class->binding_mode.empty()) {
-      return fail(ErrorCode::kInternal,
-                  "VolumeBindingMode not set for StorageClass \"" + claim.class_name + "\"");
+    if (storage_class->object->binding_mode.len == 0) {
+      return fail(ErrorCode::kInternal, "VolumeBindingMode not set for StorageClass \"" +
+                                            std::string(claim.class_name) + "\"");
     }
-    return storage_class->waits_for_consumer() && claim.volume_name.empty();
+    return waits_for_consumer(*storage_class->object) && claim.volume_name().empty();
   }
 
-  bool all_bound(Pod pod, const PodVolumes& found) const {
-    return std::all_of(found.claims.begin(), found.claims.end(), [&](const std::string& name) {
-      const ClaimRef claim = state_->claim(pod.ns(), name);
+  bool all_bound(const PodVolumes& found) const {
+    return std::all_of(found.claims.begin(), found.claims.end(), [&](const std::string& key) {
+      const ClaimRef claim = storage_->objects.claims().find(key);
       return claim != nullptr && claim->is_fully_bound();
     });
   }
@@ -303,14 +296,15 @@ class VolumeBinding {
   // Kubernetes: checkBoundClaims. The first bad claim decides for a node.
   Result<void> check_bound(const PodVolumes& pod, NodeSets& sets,
                            std::vector<uint8_t>& faults) const {
-    for (const VolumeRef& volume : pod.bound) {
-      if (volume == nullptr) {
+    for (const std::string& name : pod.bound) {
+      const VolumeRef volume = storage_->objects.volume(name);
+      if (volume == nullptr || !volume->readable()) {
         for (uint8_t& fault : faults) {
           if (fault == 0) fault = kVolumeNotExist;
         }
         return {};
       }
-      if (volume->source.empty()) {
+      if (volume->source().empty()) {
         keep(sets.of(volume->affinity.get()), faults);
       } else if (auto checked = check_in_tree(*volume, sets, faults); !checked) {
         return checked;
@@ -329,7 +323,7 @@ class VolumeBinding {
   // On nodes where the volume's plugin is migrated, its driver's topology counts.
   Result<void> check_in_tree(const PersistentVolume& volume, NodeSets& sets,
                              std::vector<uint8_t>& faults) const {
-    const InTreePlugin* plugin = in_tree_plugin_of(volume.source);
+    const InTreePlugin* plugin = in_tree_plugin_of(volume.source());
     const Result<TranslatedVolume> translated = translate(volume);
     // Often both topologies are the same: then no node's CSINode matters.
     if (translated && translated->affinity == volume.affinity) {
@@ -339,7 +333,7 @@ class VolumeBinding {
     for (size_t row = 0; row < faults.size(); ++row) {
       if (faults[row] != 0) continue;
       const Node node = sets.nodes()[row];
-      const auto csi_node = store_->csi_nodes().find(node.name());
+      const auto csi_node = storage_->objects.csi_nodes().find(node.name());
       if (plugin == nullptr || !is_migrated_on(*plugin, csi_node.get())) {
         if (!sets.of(volume.affinity.get()).has(row)) faults[row] = kNodeConflict;
         continue;
@@ -351,42 +345,44 @@ class VolumeBinding {
     return {};
   }
 
-  // ---- hints. What changed is not known any more: the pod is tried.
+  // ---- hints: what an update changed
 
-  bool other_topologies(const plimsoll_event& event) const {
-    const auto* change = store_->classes().change_to(event.new_object);
-    if (change == nullptr || change->before == nullptr) return true;
-    return change->before->allowed_topologies != change->now->allowed_topologies;
+  template <typename Decoded>
+  static std::pair<const Decoded&, const Decoded&> change(const plimsoll_event& event) {
+    return {*reinterpret_cast<const Decoded*>(event.old_object),
+            *reinterpret_cast<const Decoded*>(event.new_object)};
   }
-  bool other_migration(const plimsoll_event& event) const {
-    const auto* change = store_->csi_nodes().change_to(event.new_object);
-    if (change == nullptr || change->before == nullptr) return true;
-    return change->before->migrated_text != change->now->migrated_text;
+  static bool other_topologies(const plimsoll_event& event) {
+    const auto [before, now] = change<plimsoll_storage_class>(event);
+    const uint32_t counts = before.allowed_topologies.count + now.allowed_topologies.count;
+    return counts != 0 && VolumeAffinity::of(before.allowed_topologies)->json() !=
+                              VolumeAffinity::of(now.allowed_topologies)->json();
   }
-  bool needs_no_space_now(Pod pod, const plimsoll_event& event) const {
-    const auto* change = store_->csi_drivers().change_to(event.new_object);
-    if (change == nullptr || change->before == nullptr) return true;
-    if (!change->before->storage_capacity || change->now->storage_capacity) return false;
-    const auto of_driver = [&](const plimsoll_volume& volume) {
-      return view(volume.kind) == "csi" && view(volume.target) == change->now->meta.name;
+  static bool other_migration(const plimsoll_event& event) {
+    const auto [before, now] = change<plimsoll_csi_node>(event);
+    return migrated_plugins({&before}) != migrated_plugins({&now});
+  }
+  static bool needs_no_space_now(Pod pod, const plimsoll_event& event) {
+    const auto [before, now] = change<plimsoll_csi_driver>(event);
+    if (before.storage_capacity == 0 || now.storage_capacity != 0) return false;
+    const auto of_driver = [name = view(now.object.meta.name)](const plimsoll_volume& volume) {
+      return view(volume.kind) == "csi" && view(volume.target) == name;
     };
     const auto volumes = volumes_of(pod);
     return std::any_of(volumes.begin(), volumes.end(), of_driver);
   }
-  bool has_more_space(const plimsoll_event& event) const {
-    const auto* change = store_->capacities().change_to(event.new_object);
-    if (change == nullptr || change->before == nullptr) return true;
-    const std::optional<Quantity>& before = change->before->limit();
-    const std::optional<Quantity>& now = change->now->limit();
-    return now && (!before || now->value() > before->value());  // of whole bytes
+  static bool has_more_space(const plimsoll_event& event) {
+    const auto [before, now] = change<plimsoll_csi_storage_capacity>(event);
+    const auto old_limit = limit_of(before);
+    const auto limit = limit_of(now);
+    return limit && (!old_limit || limit->value() > old_limit->value());  // of whole bytes
   }
 
   Host host_;
   VolumeBindingArgs args_;
   CounterMetric stage_errors_;
   std::array<uint32_t, 16> reasons_{};  // by faults
-  StorageStore::Shared store_;
-  VolumeState::Shared state_;
+  Storage::Shared storage_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
       {str(sdk::kStorageClasses.resource), kAddUpdate, 0},

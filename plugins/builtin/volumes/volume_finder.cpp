@@ -17,7 +17,7 @@ VolumeFinder::VolumeFinder(const StorageStore& store, const std::vector<DelayedC
     : store_(store), sets_(sets) {
   std::vector<const DelayedClaim*> unselected;
   for (const DelayedClaim& each : delayed) {
-    (each.claim->selected_node ? selected_ : unselected).push_back(&each);
+    (each.claim->selected_node() ? selected_ : unselected).push_back(&each);
   }
   std::stable_sort(unselected.begin(), unselected.end(),
                    [](const DelayedClaim* a, const DelayedClaim* b) {
@@ -32,9 +32,8 @@ VolumeFinder::VolumeFinder(const StorageStore& store, const std::vector<DelayedC
 
 void VolumeFinder::add_search(const DelayedClaim& delayed) {
   const PersistentVolumeClaim& claim = *delayed.claim;
-  if (problem_.empty() && !claim.selector.problem.empty()) {
-    problem_ = "error creating internal label selector for claim: " + key_of(claim.meta) + ": " +
-               claim.selector.problem;
+  if (const std::string invalid = claim.selector_problem(); problem_.empty() && !invalid.empty()) {
+    problem_ = "error creating internal label selector for claim: " + claim.key() + ": " + invalid;
   }
   Search& search = searches_.emplace_back();
   search.delayed = &delayed;
@@ -51,12 +50,12 @@ void VolumeFinder::add_candidates(Search& search) {
   const PersistentVolumeClaim& claim = *search.delayed->claim;
   const VolumeLists::List& free = *search.delayed->free;
   auto at = VolumeLists::first_of_size(free, requested_size(claim));
-  const ClaimSelector selector(claim.selector.parsed.get());
+  const ClaimSelector selector(claim.selector());
   // Of volumes that every node can use, those before take one each at most.
   size_t for_every_node = 0;
   for (; at != free.end() && for_every_node <= searches_.size(); ++at) {
     if (fit_of(**at, claim) != VolumeFit::kFits) continue;
-    if (!selector.matches((*at)->labels.list())) continue;
+    if (!selector.matches((*at)->base().meta.labels)) continue;
     const RowSet& rows = sets_.of((*at)->affinity.get());
     if (!rows.is_single()) {
       search.shared.push_back({&*at, &rows});
@@ -75,15 +74,15 @@ void VolumeFinder::add_provisioning(const PersistentVolumeClaim& claim) {
   if (!is_new) return;
   Provisioning& made = at->second;
   if (claim.class_name.empty()) {
-    made.problem = "no class for claim \"" + key_of(claim.meta) + "\"";
+    made.problem = "no class for claim \"" + claim.key() + "\"";
     return;
   }
   const auto storage_class = store_.classes().find(claim.class_name);
-  if (storage_class == nullptr || !storage_class->meta.readable()) {
-    made.problem = "failed to find storage class \"" + claim.class_name + "\"";
+  if (storage_class == nullptr || !storage_class->readable()) {
+    made.problem = "failed to find storage class \"" + std::string(claim.class_name) + "\"";
     return;
   }
-  const std::string& provisioner = storage_class->provisioner;
+  const std::string_view provisioner = storage_class->provisioner();
   made.is_possible = !provisioner.empty() && provisioner != kNoProvisioner;
   if (!made.is_possible) return;
   made.topology = &sets_.of(storage_class->allowed_topologies.get());
@@ -91,16 +90,16 @@ void VolumeFinder::add_provisioning(const PersistentVolumeClaim& claim) {
   if (!claim.request) return;
   const auto driver = store_.csi_drivers().find(provisioner);
   // A driver that cannot be read may ask for space: none is known then.
-  if (driver == nullptr || (driver->meta.readable() && !driver->storage_capacity)) return;
+  if (driver == nullptr || (driver->readable() && driver->object->storage_capacity == 0)) return;
   made.asks_for_space = true;
-  if (driver->meta.readable()) find_places(made, *storage_class, claim.request->value());
+  if (driver->readable()) find_places(made, *storage_class, claim.request->value());
 }
 
 void VolumeFinder::find_places(Provisioning& made, const StorageClass& storage_class,
                                int64_t bytes) {
-  for (const auto& [key, capacity] : store_.capacities_of_class(storage_class.meta.name)) {
+  for (const auto& [key, capacity] : store_.capacities_of_class(storage_class.name())) {
     const std::optional<Quantity>& limit = capacity->limit();
-    if (!capacity->has_topology || !limit || limit->value() < bytes) continue;
+    if (!capacity->has_topology() || !limit || limit->value() < bytes) continue;
     const RowSet& rows = sets_.of(capacity->topology.get());
     made.places.emplace_back(&rows, capacity.get());
     made.enough.add(rows, sets_.nodes().size());
@@ -119,7 +118,7 @@ void VolumeFinder::decides(const RowSet& rows) {
 
 uint8_t VolumeFinder::faults_on(uint32_t row, NodePlan* plan) {
   for (const DelayedClaim* each : selected_) {
-    if (*each->claim->selected_node != sets_.nodes()[row].name()) return kBindConflict;
+    if (*each->claim->selected_node() != sets_.nodes()[row].name()) return kBindConflict;
   }
   if (!problem_.empty()) return kFailed;
   const bool is_like_others = plan == nullptr && selected_.empty() &&
@@ -152,7 +151,7 @@ uint8_t VolumeFinder::decide(uint32_t row, NodePlan* plan) {
       continue;
     }
     taken_.push_back(found->get());
-    if (plan != nullptr) plan->bindings.push_back({claim, *found, false});
+    if (plan != nullptr) plan->bindings.push_back({claim, *found});
   }
   for (const ClaimRef* claim : to_provision) {
     if (const uint8_t fault = provision(*claim, row, plan)) return fault;

@@ -24,8 +24,8 @@ namespace plimsoll::volumes {
 // An unbound claim that waits for its first consumer.
 struct DelayedClaim {
   ClaimRef claim;
-  VolumeLists::ListRef free;    // volumes of its class
-  VolumeLists::List pre_bound;  // volumes of its class whose claimRef names it
+  const VolumeLists::List* free = nullptr;  // volumes of its class
+  VolumeLists::List pre_bound;              // volumes of its class whose claimRef names it
 };
 
 // Faults of a node, in the order in which a status names them.
@@ -36,12 +36,12 @@ enum Fault : uint8_t {
   kVolumeNotExist = 8,
 };
 
-// What has to be written if the pod goes to the node, in the order of the writes.
+// What has to be written if the pod goes to the node, in the order of the writes. As objects are at
+// this moment.
 struct NodePlan {
   struct Binding {
     ClaimRef claim;
     VolumeRef volume;
-    bool changes = false;  // its claimRef is to be written; else the API server has it already
   };
   struct Provision {
     ClaimRef claim;

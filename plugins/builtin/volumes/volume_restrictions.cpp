@@ -15,8 +15,7 @@
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
-#include "plugins/builtin/volumes/storage_store.hpp"
-#include "plugins/builtin/volumes/volume_ledger.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -109,17 +108,14 @@ class VolumeRestrictions {
                                  "ReadWriteOncePod access mode already in-use by another pod")) {}
 
   void start() {
-    store_ = StorageStore::shared(host_);
-    ledger_ = VolumeLedger::shared(host_);
+    storage_ = Storage::shared(host_);
     host_.watch(sdk::kPersistentVolumeClaims);
   }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
-    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource) {
-      const auto* change = store_->claims().change_to(event.new_object);
-      return queue_if(change == nullptr || names_claim(pod, change->now->meta));
-    }
+    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource)
+      return queue_if(event.new_object == nullptr || names_claim(pod, event.new_object->meta));
     if (event.old_pod == nullptr) return Hint::kQueue;  // a node was added
     const Pod gone(event.old_pod);
     if (gone.ns() != pod.ns()) return Hint::kSkip;
@@ -127,21 +123,21 @@ class VolumeRestrictions {
     return queue_if(count_in(claims_of(pod), gone) > 0);
   }
 
-  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
+  void object_event(const ObjectEvent& event) { Storage::pass_on(storage_, host_, event); }
   void pod_event(PodEvent type, Pod pod, std::string_view node_name) {
     if (type == PodEvent::kRemoved) {
-      ledger_->remove(pod.uid());
+      storage_->use.remove(pod.uid());
     } else {
-      ledger_->assign(pod, node_name);
+      storage_->use.assign(pod, node_name);
     }
   }
   // A pod that is on its way to a node has its claims already.
   Status reserve(plimsoll_cycle&, Pod pod, Node node) {
-    ledger_->reserve(pod, node.name());
+    storage_->use.reserve(pod, node.name());
     return Status::success();
   }
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
-    ledger_->release(pod.uid());
+    storage_->use.release(pod.uid());
     if (!claims_of(pod).empty()) host_.requeue_rejected();
   }
 
@@ -212,9 +208,9 @@ class VolumeRestrictions {
     constexpr std::string_view kClaim = "persistentvolumeclaim";
     for (const plimsoll_volume& volume : volumes_of(pod)) {
       if (!is_claim(volume)) continue;
-      const ClaimRef claim = store_->claim(pod.ns(), view(volume.target));
+      const ClaimRef claim = storage_->objects.claim(pod.ns(), view(volume.target));
       if (claim == nullptr) return not_found_text(kClaim, view(volume.target));
-      if (!claim->meta.readable()) return unreadable_text(kClaim, claim->meta);
+      if (!claim->readable()) return unreadable_text(kClaim, claim->base());
     }
     return {};
   }
@@ -222,13 +218,13 @@ class VolumeRestrictions {
   [[nodiscard]] Exclusive exclusive_of(Pod pod) const {
     Exclusive exclusive;
     for (const std::string& name : claims_of(pod)) {
-      const ClaimRef claim = store_->claim(pod.ns(), name);
+      const ClaimRef claim = storage_->objects.claim(pod.ns(), name);
       if (claim == nullptr || !std::binary_search(claim->access_modes.begin(),
                                                   claim->access_modes.end(), "ReadWriteOncePod")) {
         continue;
       }
       exclusive.claims.insert(name);
-      exclusive.users += static_cast<int64_t>(ledger_->users(key_of(pod.ns(), name)));
+      exclusive.users += static_cast<int64_t>(storage_->use.users(key_of(pod.ns(), name)));
     }
     return exclusive;
   }
@@ -254,8 +250,7 @@ class VolumeRestrictions {
   }
 
   Host host_;
-  StorageStore::Shared store_;
-  VolumeLedger::Shared ledger_;
+  Storage::Shared storage_;
   uint32_t disk_taken_;
   uint32_t claim_taken_;
   std::array<plimsoll_event_interest, 3> events_{

@@ -25,32 +25,31 @@ std::string text_in(std::string_view body, const Json::json_pointer& where) {
 
 }  // namespace
 
-sdk::Host::ApiRequest volume_write(const NodePlan::Binding& binding) {
-  const PersistentVolume& volume = *binding.volume;
-  Json body{{"metadata", {{"resourceVersion", volume.meta.resource_version}}}};
+sdk::Host::ApiRequest volume_write(const Reservation::Binding& binding) {
+  Json body{{"metadata", {{"resourceVersion", binding.volume_version}}}};
   if (binding.changes) {
-    if (volume.bound_by_controller) {
+    const AssumedClaim& claim = *binding.claim;
+    if (claim.by_controller) {
       body["metadata"]["annotations"] = {{"pv.kubernetes.io/bound-by-controller", "yes"}};
     }
-    const ClaimReference& claim = *volume.claim;
     Json& reference = body["spec"]["claimRef"];
     reference = {{"kind", "PersistentVolumeClaim"},
                  {"apiVersion", "v1"},
                  {"namespace", claim.ns},
                  {"name", claim.name}};
     if (!claim.uid.empty()) reference["uid"] = claim.uid;
-    if (!claim.resource_version.empty()) reference["resourceVersion"] = claim.resource_version;
+    if (!claim.version.empty()) reference["resourceVersion"] = claim.version;
   }
-  return {"PATCH", "/api/v1/persistentvolumes/" + volume.meta.name, kMergePatch, text_of(body)};
+  return {"PATCH", "/api/v1/persistentvolumes/" + binding.volume, kMergePatch, text_of(body)};
 }
 
-sdk::Host::ApiRequest claim_write(const PersistentVolumeClaim& claim) {
-  const Json body{{"metadata",
-                   {{"resourceVersion", claim.meta.resource_version},
-                    {"annotations",
-                     {{"volume.kubernetes.io/selected-node", claim.selected_node.value_or("")}}}}}};
+sdk::Host::ApiRequest claim_write(const Reservation::Provision& provision) {
+  const Json body{
+      {"metadata",
+       {{"resourceVersion", provision.version},
+        {"annotations", {{"volume.kubernetes.io/selected-node", provision.node->name}}}}}};
   return {"PATCH",
-          "/api/v1/namespaces/" + claim.meta.ns + "/persistentvolumeclaims/" + claim.meta.name,
+          "/api/v1/namespaces/" + provision.ns + "/persistentvolumeclaims/" + provision.name,
           kMergePatch, text_of(body)};
 }
 
@@ -67,7 +66,7 @@ std::string failure_text(int status, std::string_view body) {
 
 Result<AffinityRef> affinity_on(const PersistentVolume& volume, std::string_view node_name,
                                 const StorageStore& store) {
-  const InTreePlugin* plugin = volume.source.empty() ? nullptr : in_tree_plugin_of(volume.source);
+  const InTreePlugin* plugin = in_tree_plugin_of(volume.source());
   if (plugin == nullptr) return volume.affinity;
   const auto csi_node = store.csi_nodes().find(node_name);
   if (!is_migrated_on(*plugin, csi_node.get())) return volume.affinity;

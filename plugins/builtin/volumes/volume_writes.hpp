@@ -8,16 +8,16 @@
 #include <string_view>
 
 #include "framework/base/result.hpp"
+#include "plugins/builtin/volumes/reservation.hpp"
 #include "plugins/builtin/volumes/storage_store.hpp"
-#include "plugins/builtin/volumes/volume_finder.hpp"
 
 namespace plimsoll::volumes {
 
 // Sets the volume's claimRef, on the condition that the object is still of its version. A binding
 // that changes nothing asks for the condition alone.
-[[nodiscard]] sdk::Host::ApiRequest volume_write(const NodePlan::Binding& binding);
+[[nodiscard]] sdk::Host::ApiRequest volume_write(const Reservation::Binding& binding);
 // Sets the claim's selected node, on the same condition.
-[[nodiscard]] sdk::Host::ApiRequest claim_write(const PersistentVolumeClaim& claim);
+[[nodiscard]] sdk::Host::ApiRequest claim_write(const Reservation::Provision& provision);
 
 // metadata.resourceVersion of an answer; empty: it has none.
 [[nodiscard]] std::string version_in(std::string_view body);

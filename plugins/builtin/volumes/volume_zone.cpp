@@ -11,7 +11,7 @@
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
-#include "plugins/builtin/volumes/storage_store.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -54,9 +54,9 @@ std::optional<std::set<std::string, std::less<>>> values_of(std::string_view lab
   }
 }
 
-void add_topologies(const PersistentVolume& volume, Topologies& to) {
+void add_topologies(Labels labels, Topologies& to) {
   for (size_t i = 0; i < kKeys.size(); ++i) {
-    const plimsoll_str* label = volume.labels.get(kKeys[i].key);
+    const plimsoll_str* label = labels.find(kKeys[i].key);
     if (label == nullptr) continue;
     if (auto values = values_of(view(*label))) to.push_back({i, *std::move(values)});
   }
@@ -83,31 +83,28 @@ class VolumeZone {
       : host_(host), elsewhere_(host.reason("node(s) had no available volume zone")) {}
 
   void start() {
-    store_ = StorageStore::shared(host_);
+    storage_ = Storage::shared(host_);
     kKinds.watch(host_);
   }
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
     if (view(event.resource) == sdk::kStorageClasses.resource) {
-      const auto* change = store_->classes().change_to(event.new_object);
-      return queue_if(change == nullptr || change->now->waits_for_consumer());
+      const auto* added = reinterpret_cast<const plimsoll_storage_class*>(event.new_object);
+      return queue_if(added == nullptr || waits_for_consumer(*added));
     }
-    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource) {
-      const auto* change = store_->claims().change_to(event.new_object);
-      return queue_if(change == nullptr || names_claim(pod, change->now->meta));
-    }
+    if (view(event.resource) == sdk::kPersistentVolumeClaims.resource)
+      return queue_if(event.new_object == nullptr || names_claim(pod, event.new_object->meta));
     if (view(event.resource) != sdk::kPersistentVolumes.resource) return Hint::kQueue;  // a node
-    const auto* change = store_->volumes().change_to(event.new_object);
-    if (change == nullptr || change->before == nullptr) return Hint::kQueue;
+    if (event.old_object == nullptr || event.new_object == nullptr) return Hint::kQueue;
     Topologies before;
     Topologies now;
-    add_topologies(*change->before, before);
-    add_topologies(*change->now, now);
+    add_topologies(event.old_object->meta.labels, before);
+    add_topologies(event.new_object->meta.labels, now);
     return queue_if(before != now);
   }
 
-  void object_event(const ObjectEvent& event) { StorageStore::pass_on(store_, host_, event); }
+  void object_event(const ObjectEvent& event) { Storage::pass_on(storage_, host_, event); }
 
   bool rests_on(Pod pod, std::string_view resource) const {
     const auto volumes = volumes_of(pod);
@@ -167,14 +164,14 @@ class VolumeZone {
     constexpr std::string_view kClaim = "persistentvolumeclaim";
     constexpr std::string_view kVolume = "persistentvolume";
     if (claim_name.empty()) return "PersistentVolumeClaim had no name";
-    const ClaimRef claim = store_->claim(ns, claim_name);
+    const ClaimRef claim = storage_->objects.claim(ns, claim_name);
     if (claim == nullptr) return not_found_text(kClaim, claim_name);
-    if (!claim->meta.readable()) return unreadable_text(kClaim, claim->meta);
-    if (claim->volume_name.empty()) return unbound_problem(*claim);
-    const VolumeRef volume = store_->volume(claim->volume_name);
-    if (volume == nullptr) return not_found_text(kVolume, claim->volume_name);
-    if (!volume->meta.readable()) return unreadable_text(kVolume, volume->meta);
-    add_topologies(*volume, topologies);
+    if (!claim->readable()) return unreadable_text(kClaim, claim->base());
+    if (claim->volume_name().empty()) return unbound_problem(*claim);
+    const VolumeRef volume = storage_->objects.volume(claim->volume_name());
+    if (volume == nullptr) return not_found_text(kVolume, claim->volume_name());
+    if (!volume->readable()) return unreadable_text(kVolume, volume->base());
+    add_topologies(volume->base().meta.labels, topologies);
     return {};
   }
 
@@ -184,17 +181,17 @@ class VolumeZone {
     if (claim.class_name.empty()) {
       return "PersistentVolumeClaim had no pv name and storageClass name";
     }
-    const auto found = store_->classes().find(claim.class_name);
+    const auto found = storage_->objects.classes().find(claim.class_name);
     if (found == nullptr) return not_found_text(kClass, claim.class_name);
-    if (!found->meta.readable()) return unreadable_text(kClass, found->meta);
-    if (found->binding_mode.empty()) {
-      return "VolumeBindingMode not set for StorageClass \"" + claim.class_name + "\"";
+    if (!found->readable()) return unreadable_text(kClass, found->base());
+    if (found->object->binding_mode.len == 0) {
+      return "VolumeBindingMode not set for StorageClass \"" + std::string(claim.class_name) + "\"";
     }
-    return found->waits_for_consumer() ? std::string() : "PersistentVolume had no name";
+    return waits_for_consumer(*found->object) ? std::string() : "PersistentVolume had no name";
   }
 
   Host host_;
-  StorageStore::Shared store_;
+  Storage::Shared storage_;
   uint32_t elsewhere_;
   std::array<plimsoll_event_interest, 4> events_{
       plimsoll_event_interest{str(sdk::kStorageClasses.resource), PLIMSOLL_ACTION_ADD, 0},

@@ -35,10 +35,10 @@ class NodeVolumeLimitsTest : public ::testing::Test {
     host_.touched.clear();
   }
 
-  void limit(int count) {
-    plugin_.put(kCsiNodes, "", "n",
-                R"({"spec": {"drivers": [{"name": "d", "allocatable": {"count": )" +
-                    std::to_string(count) + "}}]}}");
+  ObjectChange limit(int count) {
+    return plugin_.put(kCsiNodes, "", "n",
+                       R"({"spec": {"drivers": [{"name": "d", "allocatable": {"count": )" +
+                           std::to_string(count) + "}}]}}");
   }
   void unbound(const std::string& name) {
     plugin_.put(kClaims, "ns", name, R"({"spec": {"storageClassName": "s"}})");
@@ -116,12 +116,10 @@ TEST_F(NodeVolumeLimitsTest, ASharedVolumeCountsOnceAlsoOnceItIsBound) {
 TEST_F(NodeVolumeLimitsTest, AnEarlierEventIsNotJudgedByALaterOne) {
   FakePod pod("ns/pod");
   add_claim(pod, "a");
-  limit(5);
-  const plimsoll_object* raised = plugin_.find(kCsiNodes, "", "n");
-  EXPECT_TRUE(plugin_.is_woken_by(pod, kCsiNodes, raised));
-  limit(5);
-  EXPECT_FALSE(plugin_.is_woken_by(pod, kCsiNodes, plugin_.find(kCsiNodes, "", "n")));
-  EXPECT_TRUE(plugin_.is_woken_by(pod, kCsiNodes, raised));
+  const ObjectChange raised = limit(5);
+  EXPECT_TRUE(plugin_.is_woken_by(pod, raised));
+  EXPECT_FALSE(plugin_.is_woken_by(pod, limit(5)));
+  EXPECT_TRUE(plugin_.is_woken_by(pod, raised));
 }
 
 TEST_F(NodeVolumeLimitsTest, OnlyNodesThatAnObjectMattersToAreReported) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "framework/objects/kinds.hpp"
 #include "framework/runtime/plugin/modules.hpp"
+#include "tests/plugins/builtin/volumes/objects_of_host.hpp"
 
 namespace plimsoll::volumes_test {
 
@@ -34,17 +34,18 @@ class PluginOnFakeHost {
 
   [[nodiscard]] const plimsoll_plugin& slots() const { return slots_; }
 
-  void put(std::string_view resource, std::string_view ns, std::string_view name,
-           std::string_view json) {
-    kept_.push_back(decode_object(resource, ns, name, json));
-    host_.objects[std::string(resource)][{std::string(ns), std::string(name)}] = kept_.back().get();
-    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_UPSERT, str(resource), str(name), str(ns),
-                        str(json));
+  ObjectChange put(std::string_view resource, std::string_view ns, std::string_view name,
+                   std::string_view json) {
+    return objects_.change(resource, ns, name, json, [&] {
+      slots_.object_event(slots_.self, PLIMSOLL_OBJECT_UPSERT, str(resource), str(name), str(ns),
+                          str(json));
+    });
   }
   void erase(std::string_view resource, std::string_view ns, std::string_view name) {
-    host_.objects[std::string(resource)].erase({std::string(ns), std::string(name)});
-    slots_.object_event(slots_.self, PLIMSOLL_OBJECT_DELETE, str(resource), str(name), str(ns),
-                        str(""));
+    objects_.change(resource, ns, name, "", [&] {
+      slots_.object_event(slots_.self, PLIMSOLL_OBJECT_DELETE, str(resource), str(name), str(ns),
+                          str(""));
+    });
   }
   void assigned(FakePod& pod, std::string_view node) {
     slots_.pod_event(slots_.self, PLIMSOLL_POD_ASSIGNED, &pod.get(), str(node));
@@ -109,18 +110,18 @@ class PluginOnFakeHost {
     if (slots_.sign(slots_.self, &pod.get(), put, &bytes) != PLIMSOLL_SUCCESS) return std::nullopt;
     return bytes;
   }
-  // The latest version of an object.
-  const plimsoll_object* find(std::string_view resource, std::string_view ns,
-                              std::string_view name) {
-    return host_.objects[std::string(resource)][{std::string(ns), std::string(name)}];
-  }
-  // Whether the pod is tried again because the object became what it is now.
-  bool is_woken_by(FakePod& pod, std::string_view resource, const plimsoll_object* now) {
+  // Whether the pod is tried again because of this update.
+  bool is_woken_by(FakePod& pod, const ObjectChange& update) {
+    const auto decoded = [&](const std::string& json) {
+      told_.push_back(decode_object(update.resource, update.ns, update.name, json));
+      return told_.back().get();
+    };
     plimsoll_event event{};
     event.size = sizeof event;
     event.actions = PLIMSOLL_ACTION_UPDATE;
-    event.resource = str(resource);
-    event.new_object = now;
+    event.resource = str(update.resource);
+    event.old_object = decoded(update.before);
+    event.new_object = decoded(update.now);
     return slots_.hint(slots_.self, &pod.get(), &event) == PLIMSOLL_HINT_QUEUE;
   }
   bool rests_on(FakePod& pod, std::string_view resource) {
@@ -139,7 +140,8 @@ class PluginOnFakeHost {
  private:
   FakeHost& host_;
   plimsoll_plugin slots_{};
-  std::vector<ObjectRef> kept_;
+  ObjectsOfHost objects_{host_};
+  std::vector<ObjectRef> told_;  // by events, of which each keeps its own
 };
 
 }  // namespace plimsoll::volumes_test

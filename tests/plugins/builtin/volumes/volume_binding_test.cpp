@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "plugins/builtin/plugins.hpp"
-#include "plugins/builtin/volumes/volume_state.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
 #include "tests/plugins/builtin/volumes/plugin_on_fake_host.hpp"
 
 namespace plimsoll::volumes_test {
@@ -86,7 +86,7 @@ class VolumeBindingTest : public testing::Test {
     plugin_.put(ns.empty() ? kVolumes : kClaims, ns, meta.at("name").get<std::string>(),
                 object.dump());
   }
-  const volumes::VolumeState& state() { return *volumes::VolumeState::shared(host_.handle()); }
+  const volumes::StorageStore& state() { return volumes::Storage::shared(host_.handle())->objects; }
 
   // One attempt up to Reserve; the text of what ended it, or nothing.
   std::string reserve(FakeCycle& cycle, FakePod& pod) {
@@ -228,9 +228,9 @@ TEST_F(VolumeBindingTest, UndoingOnePodLeavesWhatAnotherRestsOn) {
     EXPECT_EQ(reserve(one, first), "");
     EXPECT_EQ(reserve(two, second), "");
     in_order ? unreserve(one, first) : unreserve(two, second);
-    EXPECT_EQ(state().claim("team", "shared")->selected_node, "n1") << in_order;
+    EXPECT_EQ(state().claim("team", "shared")->selected_node(), "n1") << in_order;
     in_order ? unreserve(two, second) : unreserve(one, first);
-    EXPECT_EQ(state().claim("team", "shared")->selected_node, std::nullopt);
+    EXPECT_EQ(state().claim("team", "shared")->selected_node(), std::nullopt);
   }
 }
 
@@ -377,6 +377,73 @@ TEST_F(VolumeBindingTest, ClaimDeletedWhileAssumed) {
   EXPECT_EQ(host_.completed[0].message,
             "binding volumes: failed to check provisioning pvc: persistentvolumeclaims \"team/a\" "
             "not found");
+}
+
+// What was there before a change is overwritten by ObjectsOfHost: at whatever moment objects change
+// or go, an attempt reads what is there, or says that it is gone.
+TEST_F(VolumeBindingTest, ObjectsMayChangeOrGoAtAnyMomentOfAnAttempt) {
+  const auto put_all = [this](const std::string& version) {
+    put_class("driver.example.com");
+    Json volume = volume_json("pv", version);
+    volume["metadata"]["labels"] = {{"tier", "a"}};
+    volume["spec"]["nodeAffinity"] = {
+        {"required",
+         {{"nodeSelectorTerms",
+           {{{"matchExpressions",
+              {{{"key", "name"}, {"operator", "In"}, {"values", {"n1"}}}}}}}}}}};
+    put(volume);
+    Json claim = claim_json("a", version);
+    claim["spec"]["selector"] = {{"matchLabels", {{"tier", "a"}}}};
+    put(claim);
+    put(claim_json("b", version));
+    put(bound_claim("c", "pv"));
+  };
+  const auto erase_all = [this] {
+    plugin_.erase(kVolumes, "", "pv");
+    for (const char* claim : {"a", "b", "c"}) plugin_.erase(kClaims, "team", claim);
+    plugin_.erase(kStorageClasses, "", "local");
+  };
+  node_.label("name", "n1");
+  FakePod pod("team/pod");
+  for (const char* claim : {"a", "b", "c"}) with_claim(pod, claim);
+  answer_version("3");
+  enum Moment { kFiltered, kReserved, kBinding, kWritten, kEnd };
+  for (int moment = kFiltered; moment < kEnd; ++moment) {
+    for (const bool goes : {false, true}) {
+      SCOPED_TRACE(std::to_string(moment) + (goes ? ", gone" : ", changed"));
+      put_all("1");
+      FakeCycle cycle;
+      ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+      EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
+      const auto change_now = [&](Moment now) {
+        if (now == moment) goes ? erase_all() : put_all("2");
+      };
+      const auto reserve_now = [&] {
+        uint32_t reason = 0;
+        return plugin_.slots().reserve(plugin_.slots().self, cycle.get(), &pod.get(), &node_.get(),
+                                       &reason);
+      };
+      change_now(kFiltered);
+      if (moment == kFiltered) {
+        EXPECT_NE(reserve_now(), PLIMSOLL_SUCCESS) << "a claim is another version, or gone";
+        EXPECT_EQ(plugin_.filter(cycle, pod, node_) == "", !goes);
+        EXPECT_EQ(state().assumed(), 0U);
+        continue;
+      }
+      ASSERT_EQ(reserve_now(), PLIMSOLL_SUCCESS);
+      EXPECT_EQ(state().assumed(), 2U);
+      change_now(kReserved);
+      pre_bind(cycle, pod);
+      change_now(kBinding);
+      run_tasks();
+      change_now(kWritten);
+      EXPECT_EQ(state().assumed(), 0U) << "another version, or gone, ends it";
+      tick();
+      EXPECT_EQ(host_.completed.size(), goes ? 1U : 0U) << "it waits, or ends with an error";
+      unreserve(cycle, pod);
+      host_.completed.clear();
+    }
+  }
 }
 
 // Claims and volumes come on watches of their own.

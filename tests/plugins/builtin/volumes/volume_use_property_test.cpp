@@ -1,4 +1,4 @@
-// The ledger of claims and attached volumes after any row of events, against a count of everything
+// Who uses which claims and volumes, after any row of events, against a count of everything
 // that is there.
 
 #include <gtest/gtest.h>
@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "framework/objects/kinds.hpp"
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
-#include "plugins/builtin/volumes/volume_ledger.hpp"
+#include "plugins/builtin/volumes/storage.hpp"
+#include "tests/plugins/builtin/volumes/objects_of_host.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll::volumes {
@@ -25,7 +25,7 @@ using Json = nlohmann::json;
 using sdk::FakeHost;
 using sdk::FakePod;
 
-// What the ledger knows, as text: a line for each volume of a node with its uses, and so on.
+// What is known, as text: a line for each volume of a node with its uses, and so on.
 constexpr int64_t kAttachment = 1000;  // one by a VolumeAttachment, beside those by pods
 using Book = std::map<std::string, int64_t>;
 
@@ -62,14 +62,14 @@ class World {
 
   // Everything goes.
   void end() {
-    for (const auto& [name, placed] : pods_) ledger_.remove("uid-" + name);
+    for (const auto& [name, placed] : pods_) use_.remove("uid-" + name);
     pods_.clear();
     const auto forget = [&](std::string_view resource, std::string_view ns, const auto& kind) {
       std::vector<std::string> names;
-      for (const auto& [key, object] : kind.all()) names.push_back(object->meta.name);
+      for (const auto& [key, object] : kind.all()) names.emplace_back(object->name());
       for (const std::string& name : names) {
         tell({sdk::ObjectEvent::kDelete, resource, name, ns, ""});
-        ledger_.changed(resource, ns, name);
+        use_.changed(resource, ns, name);
       }
     };
     forget(sdk::kPersistentVolumes.resource, "", store_.volumes());
@@ -81,20 +81,20 @@ class World {
   [[nodiscard]] Book kept() const {
     Book book;
     for (const std::string node : {"n0", "n1", "n2"}) {
-      const NodeVolumes* at = ledger_.node(node);
+      const NodeVolumes* at = use_.node(node);
       if (at == nullptr) continue;
       std::map<std::string, int64_t> drivers;
       for (const auto& [volume, uses] : at->attached) {
         book[node + " has " + text(volume)] = uses.pods + kAttachment * uses.attachments;
         ++drivers[volume.driver];
-        EXPECT_TRUE(ledger_.is_attached(volume));
+        EXPECT_TRUE(use_.is_attached(volume));
       }
       EXPECT_EQ(drivers, (std::map<std::string, int64_t>(at->count.begin(), at->count.end())));
       if (at->uncounted != 0) book[node + " uncounted"] = static_cast<int64_t>(at->uncounted);
-      if (at->csi_node != nullptr) book[node + " has a CSINode"] = 1;
+      if (at->csi_node) book[node + " has a CSINode"] = 1;
     }
     for (const std::string& key : keys()) {
-      if (const size_t users = ledger_.users(key)) book["users of " + key] = users;
+      if (const size_t users = use_.users(key)) book["users of " + key] = users;
     }
     return book;
   }
@@ -112,13 +112,13 @@ class World {
       for (const std::string& key : claims) ++book["users of " + key];
     }
     for (const auto& [name, attachment] : store_.attachments().all()) {
-      const VolumeRef volume = store_.volume(attachment->volume_name);
-      if (volume == nullptr || attachment->attacher.empty()) continue;
-      if (!volume->csi_handle.empty()) {
-        book[attachment->node_name + " has " + text({attachment->attacher, volume->csi_handle})] +=
-            kAttachment;
-      }
-      if (!volume->meta.readable()) ++book[attachment->node_name + " uncounted"];
+      const VolumeRef volume = store_.volume(sdk::view(attachment->object->volume_name));
+      const std::string attacher(sdk::view(attachment->object->attacher));
+      if (volume == nullptr || attacher.empty()) continue;
+      const std::string node(sdk::view(attachment->object->node_name));
+      const std::string handle(sdk::view(volume->object->csi_handle));
+      if (!handle.empty()) book[node + " has " + text({attacher, handle})] += kAttachment;
+      if (!volume->readable()) ++book[node + " uncounted"];
     }
     for (const auto& [name, node] : store_.csi_nodes().all()) book[name + " has a CSINode"] = 1;
     return book;
@@ -152,7 +152,7 @@ class World {
       // The same pod: confirmed, or moved, as the watch shows it.
       if (pick(2) == 0) known->second.node = "n" + one_of(3);
       known->second.is_reserved = false;
-      return ledger_.assign(*known->second.pod, known->second.node);
+      return use_.assign(*known->second.pod, known->second.node);
     }
     auto pod = std::make_unique<FakePod>("ns/" + name);
     const size_t first = pick(4);
@@ -164,9 +164,9 @@ class World {
     }
     const std::string node = "n" + one_of(3);
     if (is_reserved) {
-      ledger_.reserve(*pod, node);
+      use_.reserve(*pod, node);
     } else {
-      ledger_.assign(*pod, node);
+      use_.assign(*pod, node);
     }
     pods_[name] = {std::move(pod), node, is_reserved};
   }
@@ -176,11 +176,11 @@ class World {
     const auto found = pods_.find(name);
     const bool is_release = pick(2) == 0;
     if (!is_release) {
-      ledger_.remove("uid-" + name);
+      use_.remove("uid-" + name);
       pods_.erase(name);
       return;
     }
-    ledger_.release("uid-" + name);
+    use_.release("uid-" + name);
     if (found != pods_.end() && found->second.is_reserved) pods_.erase(found);
   }
 
@@ -192,7 +192,7 @@ class World {
     const auto type = is_gone ? sdk::ObjectEvent::kDelete : sdk::ObjectEvent::kUpsert;
     tell({type, resource, name, ns, json});
     const Book before = kept_by_node();
-    const auto touched = ledger_.changed(resource, ns, name);
+    const auto touched = use_.changed(resource, ns, name);
     const Book after = kept();
     // What a node is reported for must cover all that changed there.
     for (const std::string node : {"n0", "n1", "n2"}) {
@@ -202,15 +202,8 @@ class World {
     before_ = after;
   }
   void tell(const sdk::ObjectEvent& event) {
-    auto& kind = host_.objects[std::string(event.resource)];
-    const std::pair key{std::string(event.ns), std::string(event.name)};
-    if (event.type == sdk::ObjectEvent::kDelete) {
-      kind.erase(key);
-    } else {
-      kept_.push_back(decode_object(event.resource, event.ns, event.name, event.json));
-      kind[key] = kept_.back().get();
-    }
-    StorageStore::pass_on(shared_store_, host_.handle(), event);
+    objects_.change(event.resource, event.ns, event.name, event.json,
+                    [&] { Storage::pass_on(storage_, host_.handle(), event); });
   }
   Book kept_by_node() { return before_ = kept(); }
   static Book lines_of(const Book& book, const std::string& node) {
@@ -252,15 +245,15 @@ class World {
 
   std::mt19937 random_;
   FakeHost host_;
-  std::vector<ObjectRef> kept_;
-  StorageStore::Shared shared_store_ = StorageStore::shared(host_.handle());
-  const StorageStore& store_ = *shared_store_;
-  VolumeLedger ledger_{StorageStore::shared(host_.handle())};
+  volumes_test::ObjectsOfHost objects_{host_};
+  Storage::Shared storage_ = Storage::shared(host_.handle());
+  const StorageStore& store_ = storage_->objects;
+  VolumeUse& use_ = storage_->use;
   std::map<std::string, Placed> pods_;
   Book before_;
 };
 
-TEST(VolumeLedgerProperty, IsWhatACountOfEverythingGives) {
+TEST(VolumeUseProperty, IsWhatACountOfEverythingGives) {
   const uint32_t seed = test::test_seed();
   for (uint32_t life = 0; life < 15 && !::testing::Test::HasFailure(); ++life) {
     SCOPED_TRACE("life " + std::to_string(life));

@@ -2,9 +2,8 @@
 // Which pods use which claims, and which volumes of CSI drivers are attached to which node. Kept up
 // to date by events, so that no pod of a node is looked at again when another is placed.
 //
-// All instances share one ledger, as they do the store: what one profile has promised, the others
-// see. Every instance that uses it tells it all that it hears; what it knows already changes
-// nothing.
+// All instances share one: what one profile has promised, the others see. Every instance that uses
+// it tells it all that it hears; what it knows already changes nothing.
 //
 // Changed on the loop only; Filter reads it from other threads while the loop waits.
 
@@ -12,7 +11,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,22 +30,21 @@ struct NodeVolumes {
     uint32_t attachments = 0;  // VolumeAttachments
   };
   std::map<CsiVolume, Uses> attached;
-  StringMap<int64_t> count;                 // by driver: how many of `attached`
-  size_t uncounted = 0;                     // volumes of pods of which nobody can say what they are
-  std::shared_ptr<const CsiNode> csi_node;  // null: there is none
-  // Its drivers, each with its limit, if it has one.
-  StringMap<std::optional<int64_t>> drivers;
+  StringMap<int64_t> count;  // by driver: how many of `attached`
+  size_t uncounted = 0;      // volumes of pods of which nobody can say what they are
+  struct Csi {
+    bool is_readable = true;
+    StringMap<std::optional<int64_t>> drivers;  // each with its limit, if it has one
+    bool operator==(const Csi&) const = default;
+  };
+  std::optional<Csi> csi_node;  // nothing: there is no CSINode
 };
 
-class VolumeLedger {
+class VolumeUse {
  public:
-  explicit VolumeLedger(StorageStore::Shared store)
-      : shared_store_(std::move(store)), store_(*shared_store_) {}
-  VolumeLedger(const VolumeLedger&) = delete;
-  VolumeLedger& operator=(const VolumeLedger&) = delete;
-  // The ledger of this scheduler. For start() and later.
-  using Shared = sdk::Shared<VolumeLedger>;
-  [[nodiscard]] static Shared shared(const sdk::Host& host);
+  explicit VolumeUse(const StorageStore& store) : store_(store) {}
+  VolumeUse(const VolumeUse&) = delete;
+  VolumeUse& operator=(const VolumeUse&) = delete;
 
   // Names of nodes.
   using Nodes = std::set<std::string>;
@@ -126,7 +123,6 @@ class VolumeLedger {
   void attachment_changed(const std::string& name, Nodes& touched);
   void csi_node_changed(std::string_view name, Nodes& touched);
 
-  StorageStore::Shared shared_store_;
   const StorageStore& store_;
   StringMap<PodRecord> pods_;  // by UID: those with volumes that matter
   StringMap<ClaimRecord> claims_;

@@ -1,7 +1,5 @@
-#include "plugins/builtin/volumes/volume_ledger.hpp"
+#include "plugins/builtin/volumes/volume_use.hpp"
 
-#include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "plugins/builtin/volumes/pod_volumes.hpp"
@@ -31,43 +29,30 @@ std::set<std::string> members(const StringMap<std::set<std::string>>& index, std
 }
 
 // A driver that is named twice has the last limit that is given.
-StringMap<std::optional<int64_t>> limits_of(const CsiNode& node) {
-  StringMap<std::optional<int64_t>> limits;
-  for (const CsiNode::Driver& driver : node.drivers) {
-    std::optional<int64_t>& limit = limits[driver.name];
-    if (driver.limit) limit = driver.limit;
+NodeVolumes::Csi csi_of(const CsiNode& node) {
+  NodeVolumes::Csi made;
+  made.is_readable = node.readable();
+  for (const auto& driver : sdk::List<plimsoll_csi_node_driver>(node.object->drivers)) {
+    std::optional<int64_t>& limit = made.drivers[std::string(view(driver.name))];
+    if (driver.has_count != 0) limit = driver.count;
   }
-  return limits;
-}
-
-bool same_drivers(const CsiNode* a, const CsiNode* b) {
-  if (a == nullptr || b == nullptr) return a == b;
-  if (a->meta.readable() != b->meta.readable()) return false;
-  return std::equal(a->drivers.begin(), a->drivers.end(), b->drivers.begin(), b->drivers.end(),
-                    [](const CsiNode::Driver& x, const CsiNode::Driver& y) {
-                      return x.name == y.name && x.limit == y.limit;
-                    });
+  return made;
 }
 
 }  // namespace
 
-VolumeLedger::Shared VolumeLedger::shared(const sdk::Host& host) {
-  return {host, "plimsoll.io/volume-ledger",
-          [&] { return std::make_unique<VolumeLedger>(StorageStore::shared(host)); }};
-}
-
 // ---- pods
 
-void VolumeLedger::assign(sdk::Pod pod, std::string_view node) {
+void VolumeUse::assign(sdk::Pod pod, std::string_view node) {
   put(pod, node, false);
 }
 
-void VolumeLedger::reserve(sdk::Pod pod, std::string_view node) {
+void VolumeUse::reserve(sdk::Pod pod, std::string_view node) {
   put(pod, node, true);
 }
 
 // A pod's volumes never change.
-void VolumeLedger::put(sdk::Pod pod, std::string_view node, bool is_reserved) {
+void VolumeUse::put(sdk::Pod pod, std::string_view node, bool is_reserved) {
   if (const auto known = pods_.find(pod.uid()); known != pods_.end()) {
     if (known->second.node == node) {
       known->second.is_reserved = known->second.is_reserved && is_reserved;
@@ -89,7 +74,7 @@ void VolumeLedger::put(sdk::Pod pod, std::string_view node, bool is_reserved) {
   pods_.emplace(record.uid, std::move(record));
 }
 
-void VolumeLedger::remove(std::string_view uid) {
+void VolumeUse::remove(std::string_view uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   count_pod(found->second, -1);
@@ -97,12 +82,12 @@ void VolumeLedger::remove(std::string_view uid) {
   pods_.erase(found);
 }
 
-void VolumeLedger::release(std::string_view uid) {
+void VolumeUse::release(std::string_view uid) {
   const auto found = pods_.find(uid);
   if (found != pods_.end() && found->second.is_reserved) remove(uid);
 }
 
-void VolumeLedger::add_claims(const PodRecord& pod) {
+void VolumeUse::add_claims(const PodRecord& pod) {
   for (const ClaimUse& use : pod.claims) {
     const auto [at, is_new] = claims_.try_emplace(use.key);
     ClaimRecord& record = at->second;
@@ -115,7 +100,7 @@ void VolumeLedger::add_claims(const PodRecord& pod) {
   }
 }
 
-void VolumeLedger::remove_claims(const PodRecord& pod) {
+void VolumeUse::remove_claims(const PodRecord& pod) {
   for (const ClaimUse& use : pod.claims) {
     const auto found = claims_.find(use.key);
     if (found == claims_.end()) continue;  // named twice by the pod, and this was the last user
@@ -130,7 +115,7 @@ void VolumeLedger::remove_claims(const PodRecord& pod) {
 
 // ---- counts
 
-void VolumeLedger::count_pod(const PodRecord& pod, int sign) {
+void VolumeUse::count_pod(const PodRecord& pod, int sign) {
   for (const ClaimUse& use : pod.claims) {
     count_claim(pod, use, claims_.at(use.key).state, sign);
   }
@@ -139,16 +124,16 @@ void VolumeLedger::count_pod(const PodRecord& pod, int sign) {
   }
 }
 
-void VolumeLedger::count_claim(const PodRecord& pod, const ClaimUse& use, const ClaimState& claim,
-                               int sign) {
+void VolumeUse::count_claim(const PodRecord& pod, const ClaimUse& use, const ClaimState& claim,
+                            int sign) {
   if (!claim.exists) return;
   // A kubelet does not mount another pod's.
   if (use.ephemeral && claim.is_readable && claim.controller_uid != pod.uid) return;
   count(pod.node, claim.counted, &NodeVolumes::Uses::pods, sign);
 }
 
-void VolumeLedger::count(std::string_view node, const CountedVolume& volume,
-                         uint32_t NodeVolumes::Uses::*by, int sign) {
+void VolumeUse::count(std::string_view node, const CountedVolume& volume,
+                      uint32_t NodeVolumes::Uses::*by, int sign) {
   if (!volume.volume && volume.problem.empty()) return;
   NodeVolumes& at = nodes_[std::string(node)];
   if (volume.volume) {
@@ -159,8 +144,8 @@ void VolumeLedger::count(std::string_view node, const CountedVolume& volume,
   forget_if_empty(node);
 }
 
-void VolumeLedger::count(NodeVolumes& node, const CsiVolume& volume,
-                         uint32_t NodeVolumes::Uses::*by, int sign) {
+void VolumeUse::count(NodeVolumes& node, const CsiVolume& volume, uint32_t NodeVolumes::Uses::*by,
+                      int sign) {
   const auto at = node.attached.try_emplace(volume).first;
   const bool was_there = at->second.pods + at->second.attachments > 0;
   at->second.*by += sign;
@@ -175,66 +160,67 @@ void VolumeLedger::count(NodeVolumes& node, const CsiVolume& volume,
   if (anywhere->second == 0) everywhere_.erase(anywhere);
 }
 
-void VolumeLedger::forget_if_empty(std::string_view node) {
+void VolumeUse::forget_if_empty(std::string_view node) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   const NodeVolumes& at = found->second;
-  if (at.attached.empty() && at.uncounted == 0 && at.csi_node == nullptr) nodes_.erase(found);
+  if (at.attached.empty() && at.uncounted == 0 && !at.csi_node) nodes_.erase(found);
 }
 
-size_t VolumeLedger::users(std::string_view claim_key) const {
+size_t VolumeUse::users(std::string_view claim_key) const {
   const auto found = claims_.find(claim_key);
   return found == claims_.end() ? 0 : found->second.plain_users;
 }
 
-const NodeVolumes* VolumeLedger::node(std::string_view name) const {
+const NodeVolumes* VolumeUse::node(std::string_view name) const {
   const auto found = nodes_.find(name);
   return found == nodes_.end() ? nullptr : &found->second;
 }
 
-bool VolumeLedger::is_attached(const CsiVolume& volume) const {
+bool VolumeUse::is_attached(const CsiVolume& volume) const {
   return everywhere_.contains(volume);
 }
 
 // ---- objects
 
-VolumeLedger::ClaimState VolumeLedger::state_of(const std::string& claim_key) const {
+VolumeUse::ClaimState VolumeUse::state_of(const std::string& claim_key) const {
   ClaimState state;
   const ClaimRef claim = store_.claims().find(claim_key);
   if (claim == nullptr) return state;
   state.exists = true;
-  state.volume_name = claim->volume_name;
-  if (claim->volume_name.empty() || store_.volume(claim->volume_name) == nullptr) {
-    state.class_name = claim->class_name;
-  }
-  state.controller_uid = claim->controller_uid;
-  state.is_readable = claim->meta.readable();
+  state.volume_name = claim->volume_name();
+  if (store_.volume(state.volume_name) == nullptr) state.class_name = claim->class_name;
+  state.controller_uid = claim->controller_uid();
+  state.is_readable = claim->readable();
   state.counted = counted(*claim, store_);
   return state;
 }
 
-VolumeLedger::AttachmentRecord VolumeLedger::attachment(const std::string& name) const {
+VolumeUse::AttachmentRecord VolumeUse::attachment(const std::string& name) const {
   AttachmentRecord record;
-  const auto object = store_.attachments().find(name);
-  if (object == nullptr || object->attacher.empty() || object->volume_name.empty()) return record;
-  record.node = object->node_name;
-  record.volume_name = object->volume_name;
-  const VolumeRef volume = store_.volume(object->volume_name);
+  const auto found = store_.attachments().find(name);
+  if (found == nullptr) return record;
+  const plimsoll_volume_attachment& object = *found->object;
+  if (object.attacher.len == 0 || object.volume_name.len == 0) return record;
+  record.node = view(object.node_name);
+  record.volume_name = view(object.volume_name);
+  const VolumeRef volume = store_.volume(record.volume_name);
   if (volume == nullptr) return record;
-  record.counted.problem = volume->meta.problem;
-  if (!volume->csi_handle.empty()) {
-    record.counted.volume = CsiVolume{object->attacher, volume->csi_handle};
+  record.counted.problem = volume->problem();
+  const std::string_view handle = view(volume->object->csi_handle);
+  if (!handle.empty()) {
+    record.counted.volume = CsiVolume{std::string(view(object.attacher)), std::string(handle)};
   }
   return record;
 }
 
-void VolumeLedger::index(const std::string& claim_key, const ClaimState& state, bool is_added) {
+void VolumeUse::index(const std::string& claim_key, const ClaimState& state, bool is_added) {
   set_in(claims_by_volume_, state.volume_name, claim_key, is_added);
   set_in(claims_by_class_, state.class_name, claim_key, is_added);
 }
 
-VolumeLedger::Nodes VolumeLedger::changed(std::string_view resource, std::string_view ns,
-                                          std::string_view name) {
+VolumeUse::Nodes VolumeUse::changed(std::string_view resource, std::string_view ns,
+                                    std::string_view name) {
   Nodes touched;
   if (resource == sdk::kPersistentVolumeClaims.resource) claim_changed(key_of(ns, name), touched);
   if (resource == sdk::kPersistentVolumes.resource) volume_changed(name, touched);
@@ -244,7 +230,7 @@ VolumeLedger::Nodes VolumeLedger::changed(std::string_view resource, std::string
   return touched;
 }
 
-void VolumeLedger::claim_changed(const std::string& key, Nodes& touched) {
+void VolumeUse::claim_changed(const std::string& key, Nodes& touched) {
   const auto found = claims_.find(key);
   if (found == claims_.end()) return;
   ClaimState now = state_of(key);
@@ -270,18 +256,18 @@ void VolumeLedger::claim_changed(const std::string& key, Nodes& touched) {
   state = std::move(now);
 }
 
-void VolumeLedger::volume_changed(std::string_view name, Nodes& touched) {
+void VolumeUse::volume_changed(std::string_view name, Nodes& touched) {
   for (const std::string& key : members(claims_by_volume_, name)) claim_changed(key, touched);
   for (const std::string& each : members(attachments_by_volume_, name)) {
     attachment_changed(each, touched);
   }
 }
 
-void VolumeLedger::class_changed(std::string_view name, Nodes& touched) {
+void VolumeUse::class_changed(std::string_view name, Nodes& touched) {
   for (const std::string& key : members(claims_by_class_, name)) claim_changed(key, touched);
 }
 
-void VolumeLedger::attachment_changed(const std::string& name, Nodes& touched) {
+void VolumeUse::attachment_changed(const std::string& name, Nodes& touched) {
   AttachmentRecord now = attachment(name);
   const auto found = attachments_.find(name);
   const AttachmentRecord before = found == attachments_.end() ? AttachmentRecord() : found->second;
@@ -298,12 +284,12 @@ void VolumeLedger::attachment_changed(const std::string& name, Nodes& touched) {
   }
 }
 
-void VolumeLedger::csi_node_changed(std::string_view name, Nodes& touched) {
+void VolumeUse::csi_node_changed(std::string_view name, Nodes& touched) {
   NodeVolumes& at = nodes_[std::string(name)];
-  auto before = std::exchange(at.csi_node, store_.csi_nodes().find(name));
-  if (same_drivers(before.get(), at.csi_node.get())) return forget_if_empty(name);
-  touched.emplace(name);
-  at.drivers = at.csi_node == nullptr ? decltype(at.drivers)() : limits_of(*at.csi_node);
+  const auto now = store_.csi_nodes().find(name);
+  auto csi = now == nullptr ? std::nullopt : std::optional(csi_of(*now));
+  if (csi != at.csi_node) touched.emplace(name);
+  at.csi_node = std::move(csi);
   forget_if_empty(name);
 }
 
