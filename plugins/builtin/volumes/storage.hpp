@@ -26,8 +26,7 @@ struct Storage {
   }
 
   // Takes the event over if `storage` feeds this kind.
-  static void pass_on(const Shared& storage, const sdk::Host& host,
-                      const sdk::ObjectEvent& event) {
+  static void pass_on(const Shared& storage, const sdk::Host& host, const sdk::ObjectEvent& event) {
     if (!storage.feeds(event.resource)) return;
     storage->objects.apply(host, event);
     storage->runs.changed(event);

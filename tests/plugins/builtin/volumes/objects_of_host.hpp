@@ -1,6 +1,6 @@
 #pragma once
-// Objects of a fake host that live no longer than <plimsoll/kinds.h> promises: once object_event has
-// told of the next change, what was there is overwritten and freed. Who reads it then crashes.
+// Objects of a fake host that live no longer than <plimsoll/kinds.h> promises: once object_event
+// has told of the next change, what was there is overwritten and freed. Who reads it then crashes.
 
 #include <cstring>
 #include <map>
@@ -31,14 +31,12 @@ class ObjectsOfHost {
   ObjectChange change(std::string_view resource, std::string_view ns, std::string_view name,
                       std::string_view json, const Tell& tell) {
     Known& known = known_[{std::string(resource), std::string(ns), std::string(name)}];
-    const Known before =
-        std::exchange(known, {std::string(json), json.empty()
-                                                     ? nullptr
-                                                     : decode_object(resource, ns, name, json)});
+    const Known before = std::exchange(
+        known,
+        {std::string(json), json.empty() ? nullptr : decode_object(resource, ns, name, json)});
     auto& kind = host_.objects[std::string(resource)];
     kind.erase({std::string(ns), std::string(name)});
-    if (known.object != nullptr)
-      kind[{std::string(ns), std::string(name)}] = known.object.get();
+    if (known.object != nullptr) kind[{std::string(ns), std::string(name)}] = known.object.get();
     tell();
     if (before.object != nullptr) {
       std::memset(const_cast<plimsoll_object*>(before.object.get()), 0x5a, before.object->size);
