@@ -91,6 +91,10 @@ bool PersistentVolumeClaim::is_fully_bound() const {
   return !volume_name().empty() && annotation("pv.kubernetes.io/bind-completed") != nullptr;
 }
 
+ClaimIdentity PersistentVolumeClaim::identity() const {
+  return {std::string(ns()), std::string(name()), std::string(uid()), std::string(version())};
+}
+
 std::string_view PersistentVolumeClaim::controller_uid() const {
   for (const plimsoll_owner& owner : List<plimsoll_owner>(base().meta.owners)) {
     if (owner.controller != 0) return view(owner.uid);

@@ -60,13 +60,17 @@ struct ClaimReference {
   std::string_view name;
   std::string_view uid;
 };
-
-// The claim that a volume is to be bound to.
-struct AssumedClaim {
+// The same as a value, with the version that was seen.
+struct ClaimIdentity {
   std::string ns;
   std::string name;
   std::string uid;
   std::string version;
+  [[nodiscard]] std::string key() const { return key_of(ns, name); }
+};
+
+// The claim that a volume is to be bound to.
+struct AssumedClaim : ClaimIdentity {
   bool by_controller = false;  // the volume is to have that annotation
   size_t holders = 0;          // pods that rest on it
 };
@@ -103,6 +107,7 @@ struct PersistentVolumeClaim : Stored<plimsoll_persistent_volume_claim> {
   [[nodiscard]] std::optional<std::string_view> selected_node() const;
   [[nodiscard]] std::string_view volume_name() const { return sdk::view(object->volume_name); }
   [[nodiscard]] bool is_fully_bound() const;
+  [[nodiscard]] ClaimIdentity identity() const;
   // Of the owner that is its controller; empty: there is none.
   [[nodiscard]] std::string_view controller_uid() const;
   // Null: it has none.

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "plugins/builtin/volumes/pod_claims.hpp"
+#include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
 #include "tests/conformance/binding_scene.hpp"
 

@@ -136,7 +136,7 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
       return fail(ErrorCode::kNotFound, "failed to check binding: persistentvolumes \"" +
                                             binding.volume + "\" not found");
     }
-    const std::string claim_key = key_of(binding.claim->ns, binding.claim->name);
+    const std::string claim_key = binding.claim->key();
     const ClaimRef claim = store_.claims().find(claim_key);
     if (claim == nullptr) {
       return fail(ErrorCode::kNotFound, "failed to check binding: persistentvolumeclaims \"" +
@@ -160,20 +160,22 @@ class BindingRun : public std::enable_shared_from_this<BindingRun> {
 
   [[nodiscard]] Result<bool> is_provisioned(const Reservation::Provision& provision,
                                             sdk::Node node) const {
-    const ClaimRef claim = store_.claims().find(provision.claim);
+    const ClaimRef claim = store_.claims().find(provision.claim.key());
     if (claim == nullptr) {
       return fail(ErrorCode::kNotFound,
-                  "failed to check provisioning pvc: persistentvolumeclaims \"" + provision.claim +
-                      "\" not found");
+                  "failed to check provisioning pvc: persistentvolumeclaims \"" +
+                      provision.claim.key() + "\" not found");
     }
-    if (auto same = is_same(*claim, provision.uid); !same) return fail(std::move(same.error()));
+    if (auto same = is_same(*claim, provision.claim.uid); !same)
+      return fail(std::move(same.error()));
     if (is_older(claim->version(), provision.written_version)) return false;
     if (claim->base().meta.annotations.count == 0) {
       return fail(ErrorCode::kInvalid,
-                  "selectedNode annotation reset for PVC \"" + provision.name + "\"");
+                  "selectedNode annotation reset for PVC \"" + provision.claim.name + "\"");
     }
     if (claim->selected_node().value_or("") != reservation().node_name) {
-      return fail(ErrorCode::kInvalid, "provisioning failed for PVC \"" + provision.name + "\"");
+      return fail(ErrorCode::kInvalid,
+                  "provisioning failed for PVC \"" + provision.claim.name + "\"");
     }
     if (claim->volume_name().empty()) return false;
     const VolumeRef volume = store_.volume(claim->volume_name());
@@ -246,10 +248,10 @@ void BindingRuns::look_at(const BindingRun& run, bool look) {
   };
   for (const Reservation::Binding& binding : run.reservation().bindings) {
     change(sdk::kPersistentVolumes.resource, binding.volume);
-    change(sdk::kPersistentVolumeClaims.resource, key_of(binding.claim->ns, binding.claim->name));
+    change(sdk::kPersistentVolumeClaims.resource, binding.claim->key());
   }
   for (const Reservation::Provision& provision : run.reservation().provisions) {
-    change(sdk::kPersistentVolumeClaims.resource, provision.claim);
+    change(sdk::kPersistentVolumeClaims.resource, provision.claim.key());
   }
 }
 

@@ -46,7 +46,6 @@ class BindingRuns {
   void changed(const sdk::ObjectEvent& event);
   // The pod's binding is given up: a run that is under way does nothing any more.
   void abandon(std::string_view pod_uid);
-  [[nodiscard]] size_t size() const { return runs_.size(); }
 
  private:
   friend class BindingRun;

@@ -1,13 +1,13 @@
 #pragma once
-// What the volume plugins ask of a pod's volumes besides its claims, and the texts that they share.
-// Values; any thread.
+// What the volume plugins ask of a pod's volumes, and the texts that they share. Values; any
+// thread.
 
 #include <plimsoll/views.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "plugins/builtin/volumes/pod_claims.hpp"
 #include "plugins/storage/storage_objects.hpp"
 
 namespace plimsoll::volumes {
@@ -18,8 +18,20 @@ namespace plimsoll::volumes {
 
 // A persistentVolumeClaim volume: it names its claim.
 [[nodiscard]] bool is_claim(const plimsoll_volume& volume);
-// Whether a volume of the pod names this claim.
+// A generic ephemeral volume: its claim is made for the pod.
+[[nodiscard]] bool is_ephemeral(const plimsoll_volume& volume);
+// The name of the claim, in the pod's namespace: claimName, or "pod-volume" for a generic ephemeral
+// volume. Nothing: the volume is not a claim.
+[[nodiscard]] std::optional<std::string> claim_name(sdk::Pod pod, const plimsoll_volume& volume);
+
+[[nodiscard]] bool has_claims(sdk::Pod pod);
+// Whether a persistentVolumeClaim volume of the pod names this claim; whether any volume is it.
 [[nodiscard]] bool names_claim(sdk::Pod pod, const plimsoll_meta& claim);
+[[nodiscard]] bool uses_claim(sdk::Pod pod, const plimsoll_meta& claim);
+
+// Whether the claim of an ephemeral volume was made for this pod (VolumeIsForPod).
+[[nodiscard]] bool is_owned_by(const PersistentVolumeClaim& claim, sdk::Pod pod);
+[[nodiscard]] std::string not_owner_text(const PersistentVolumeClaim& claim, sdk::Pod pod);
 
 // persistentvolumeclaim "data" not found
 [[nodiscard]] std::string not_found_text(std::string_view kind, std::string_view name);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/storage/volume_match.hpp"
 
 namespace plimsoll::volumes {
@@ -21,8 +22,7 @@ Reservation::Binding bound(StorageStore& store, const NodePlan::Binding& planned
     made.claim = volume.assumed;
   } else {
     made.claim = std::make_shared<AssumedClaim>(
-        AssumedClaim{std::string(claim.ns()), std::string(claim.name()), std::string(claim.uid()),
-                     std::string(claim.version()), !is_bound_to(volume, claim), 0});
+        AssumedClaim{claim.identity(), !is_bound_to(volume, claim), 0});
   }
   made.changes = made.is_assumed = !is_set || volume.assumed != nullptr;
   if (!made.is_assumed) return made;
@@ -39,25 +39,22 @@ Reservation::Provision provisioned(StorageStore& store, const ClaimRef& claim,
     store.assume(claim, assumed);
   }
   ++assumed->holders;
-  return {claim->key(),
-          std::string(claim->ns()),
-          std::string(claim->name()),
-          std::string(claim->uid()),
-          std::string(claim->version()),
-          std::move(assumed),
-          ""};
+  return {claim->identity(), std::move(assumed), ""};
 }
 
 }  // namespace
 
 Result<std::vector<DelayedClaim>> delayed_claims(const StorageStore& store,
                                                  const std::vector<SeenClaim>& seen) {
+  constexpr std::string_view kClaim = "persistentvolumeclaim";
   std::vector<DelayedClaim> all;
   for (const auto& [key, version] : seen) {
     DelayedClaim made{store.claims().find(key), nullptr, {}};
     if (made.claim == nullptr) {
-      return fail(ErrorCode::kNotFound, "persistentvolumeclaim \"" + key + "\" not found");
+      return fail(ErrorCode::kNotFound, not_found_text(kClaim, key.substr(key.find('/') + 1)));
     }
+    if (!made.claim->readable())
+      return fail(ErrorCode::kInvalid, unreadable_text(kClaim, made.claim->base()));
     made.free = &store.volumes().free_of(made.claim->class_name);
     for (VolumeRef& volume : store.volumes().named_by(key)) {
       if (volume->class_name == made.claim->class_name) made.pre_bound.push_back(std::move(volume));
@@ -95,7 +92,7 @@ void restore(StorageStore& store, const Reservation& reservation) {
     if (each.is_assumed) end(store.volume(each.volume), each.claim);
   }
   for (const Reservation::Provision& each : reservation.provisions) {
-    end(store.claims().find(each.claim), each.node);
+    end(store.claims().find(each.claim.key()), each.node);
   }
 }
 

@@ -33,11 +33,7 @@ struct Reservation {
     bool is_assumed = false;  // the pod is one of the holders
   };
   struct Provision {
-    std::string claim;  // key
-    std::string ns;
-    std::string name;
-    std::string uid;
-    std::string version;
+    ClaimIdentity claim;
     std::shared_ptr<AssumedNode> node;
     std::string written_version;
   };

@@ -9,7 +9,6 @@
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/capacity_score.hpp"
-#include "plugins/builtin/volumes/pod_claims.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
 #include "plugins/builtin/volumes/volume_binding_args.hpp"

@@ -46,10 +46,11 @@ sdk::Host::ApiRequest volume_write(const Reservation::Binding& binding) {
 sdk::Host::ApiRequest claim_write(const Reservation::Provision& provision) {
   const Json body{
       {"metadata",
-       {{"resourceVersion", provision.version},
+       {{"resourceVersion", provision.claim.version},
         {"annotations", {{"volume.kubernetes.io/selected-node", provision.node->name}}}}}};
   return {"PATCH",
-          "/api/v1/namespaces/" + provision.ns + "/persistentvolumeclaims/" + provision.name,
+          "/api/v1/namespaces/" + provision.claim.ns + "/persistentvolumeclaims/" +
+              provision.claim.name,
           kMergePatch, text_of(body)};
 }
 
