@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/bindings/fleet.hpp"
+#include "framework/port/api_writer.hpp"
 #include "informer/http/http_client.hpp"
 #include "informer/write/write_queue.hpp"
 

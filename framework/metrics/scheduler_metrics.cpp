@@ -186,7 +186,16 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
       class_tables(
           r.gauges({"plimsoll_class_tables", "Classes of which a table is kept.", {}}).with({})),
       class_table_bytes(
-          r.gauges({"plimsoll_class_table_bytes", "Memory of these tables.", {}}).with({})) {}
+          r.gauges({"plimsoll_class_table_bytes", "Memory of these tables.", {}}).with({})) {
+  // DynamicResources counts these.
+  (void)r.counters({"scheduler_dra_bindingconditions_allocations_total",
+                    "[ALPHA] Devices with binding conditions that a binding waited for.",
+                    {"profile", "driver", "status"}});
+  (void)r.histograms({"scheduler_dra_bindingconditions_wait_duration_seconds",
+                      "[ALPHA] Time that a binding waited for such conditions.",
+                      {"profile", "driver", "status"}},
+                     exponential_buckets(0.1, 2, 14));
+}
 
 void SchedulerMetrics::observe_scheduled(uint32_t attempts, double seconds_since_first_attempt,
                                          bool after_flush) {

@@ -74,9 +74,10 @@ std::string_view controller_uid(const plimsoll_meta& meta) {
 DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     : host_(host),
       args_(parse_claim_args(host, args_json)),
-      store_(
-          host, kStore,
-          [host] { return std::make_shared<ClaimStore>(host, cel_judge(), Inventory::Gates{}); }),
+      store_(host, kStore,
+             [host] {
+               return std::make_shared<ClaimStore>(host, cel_judge(host), Inventory::Gates{});
+             }),
       none_(host.reason("cannot allocate all claims")),
       elsewhere_(host.reason("resourceclaim not available on the node")),
       invalid_pool_(host.reason("invalid resource pools were encountered")),
@@ -483,7 +484,7 @@ Status DynamicResources::pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_vi
   if (state == nullptr) return Status();
   auto claims = (*state)->to_bind;
   ClaimBinding::Who who{std::string(pod.ns()), std::string(pod.name()), std::string(pod.uid()),
-                        std::string(node_name)};
+                        std::string(node_name), profile_};
   host_.run_on_loop(0, [host = host_, store = store_->shared_from_this(), claims, who, token,
                         timeout_ms = args_.binding_timeout_ms] {
     std::make_shared<ClaimBinding>(

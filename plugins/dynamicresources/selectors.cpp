@@ -15,14 +15,19 @@ constexpr size_t kMostCompiled = 1'024;
 
 }  // namespace
 
-Judge cel_judge() {
+Judge cel_judge(const sdk::Host& host) {
+  const auto unsupported = host.counter(
+      "claim_selectors_unsupported_total",
+      "Selectors of resource claims and classes that use what this scheduler leaves out.");
   auto known = std::make_shared<std::unordered_map<std::string, Compiled>>();
-  return [known](const std::string& expression, std::string_view driver,
-                 const Device& device) -> Judgement {
+  return [known, unsupported](const std::string& expression, std::string_view driver,
+                              const Device& device) -> Judgement {
     auto found = known->find(expression);
     if (found == known->end()) {
       if (known->size() >= kMostCompiled) known->clear();
       found = known->emplace(expression, cel::Selector::compile(expression)).first;
+      const Compiled& made = found->second;
+      if (!made && made.error().kind == cel::CompileError::Kind::kUnsupported) unsupported.add(1);
     }
     const Compiled& selector = found->second;
     if (!selector) return {Judgement::Kind::kCompileError, selector.error().text, 0};

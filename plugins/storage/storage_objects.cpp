@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "framework/api/selectors.hpp"
-#include "framework/base/split.hpp"
 
 namespace plimsoll::volumes {
 

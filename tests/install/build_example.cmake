@@ -7,7 +7,7 @@ run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${OUT}/sdk)
 # Nothing but the SDK: no header, library or program of the scheduler.
 file(GLOB_RECURSE installed RELATIVE ${OUT}/sdk ${OUT}/sdk/*)
 foreach(file ${installed})
-  if(NOT file MATCHES "^include/plimsoll/((detail|fake)/)?[a-z_]+\\.(h|hpp)$" AND
+  if(NOT file MATCHES "^include/plimsoll/((detail|fake|services)/)?[a-z_]+\\.(h|hpp)$" AND
      NOT file MATCHES "^share/doc/plimsoll-dev/" AND
      NOT file MATCHES "/cmake/Plimsoll/(Plimsoll[A-Za-z]*\\.cmake|plimsoll_plugin\\.map)$")
     message(FATAL_ERROR "the SDK does not need ${file}")

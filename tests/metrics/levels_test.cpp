@@ -13,6 +13,8 @@ namespace {
 // Kubernetes 1.37.2: pkg/scheduler/metrics/metrics.go, and the metrics of VolumeBinding.
 constexpr std::string_view kOfKubernetes = R"(
 cache_size [ALPHA] type
+dra_bindingconditions_allocations_total [ALPHA] profile driver status
+dra_bindingconditions_wait_duration_seconds [ALPHA] profile driver status
 event_handling_duration_seconds [ALPHA] event
 framework_extension_point_duration_seconds [STABLE] extension_point status profile
 goroutines [BETA] operation

@@ -100,6 +100,7 @@ void ClaimBinding::settle() {
     const ClaimStore::Entry& entry = *store_->find((*claims_)[at].ns, (*claims_)[at].name);
     if (!told_ && has_binding_conditions(*entry.object)) {
       told_ = true;
+      told_ms_ = host_.now_ms();
       if (const sdk::Pod pod = host_.pod_by_uid(pod_.uid)) {
         host_.emit_event(pod, false, "BindingConditionsPending", "Scheduling",
                          "waiting for binding conditions for device on node " + pod_.node);
@@ -145,6 +146,7 @@ void ClaimBinding::give_back(size_t at) {
 
 void ClaimBinding::end(const std::string& problem) {
   if (std::exchange(ended_, true)) return;
+  if (told_) count_conditions(problem);
   done_(problem);
 }
 
@@ -207,6 +209,33 @@ void ClaimBinding::look_again() {
 void ClaimBinding::looked_again(const Json& object) {
   live_ = live_of(object);
   write();
+}
+
+// Kubernetes: pkg/scheduler/metrics, DRABindingConditions*.
+void ClaimBinding::count_conditions(const std::string& problem) const {
+  const char* status = problem.empty()                                 ? "success"
+                       : problem.starts_with("device binding failed")  ? "failed"
+                       : problem.starts_with("device binding timeout") ? "timeout"
+                                                                       : "error";
+  const auto devices =
+      host_.counter("scheduler_dra_bindingconditions_allocations_total",
+                    "[ALPHA] Devices with binding conditions that a binding waited for.",
+                    {"profile", "driver", "status"});
+  const auto duration = host_.histogram(
+      "scheduler_dra_bindingconditions_wait_duration_seconds",
+      "[ALPHA] Time that a binding waited for such conditions.",
+      {0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6, 819.2},
+      {"profile", "driver", "status"});
+  const double seconds = static_cast<double>(host_.now_ms() - told_ms_) / 1e3;
+  for (const ClaimToBind& each : *claims_) {
+    const ClaimStore::Entry* entry = store_->find(each.ns, each.name);
+    if (entry == nullptr) continue;
+    for (const auto& device : sdk::List<plimsoll_device_result>(entry->object->results)) {
+      if (device.binding_conditions.count == 0) continue;
+      devices.add(1, pod_.profile, view(device.driver), status);
+      duration.observe_value(seconds, pod_.profile, view(device.driver), status);
+    }
+  }
 }
 
 void ClaimBinding::write() {

@@ -36,7 +36,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
  public:
   struct Who {
     std::string ns, name, uid;  // of the pod
-    std::string node;
+    std::string node, profile;
   };
   // `done` gets a text; empty: all claims are the pod's.
   using Done = std::function<void(const std::string& problem)>;
@@ -83,6 +83,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   };
   [[nodiscard]] Standing standing(size_t at);
   void end(const std::string& problem);
+  void count_conditions(const std::string& problem) const;
   void fail(const std::string& problem) { end(problem); }
   [[nodiscard]] static Live live_of(const plimsoll_resource_claim& object);
   [[nodiscard]] static Live live_of(const nlohmann::json& object);
@@ -98,7 +99,8 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   Done done_;
   size_t at_ = 0;
   int tries_ = 0;
-  bool told_ = false;   // that conditions are waited for
+  bool told_ = false;  // that conditions are waited for
+  int64_t told_ms_ = 0;
   bool asked_ = false;  // the store, for the next change
   bool looking_ = false;
   void (ClaimBinding::*waits_for_)() = nullptr;

@@ -1,0 +1,136 @@
+// From Reserve to the end of PreBind: what is waited for, and what is given back.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/plugins/dynamicresources/plugin_world.hpp"
+
+namespace plimsoll::dra::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ClaimBindingTest : public testing::Test {
+ protected:
+  ClaimBindingTest() {
+    world_.add_node({{"metadata", {{"name", "n"}}}});
+    world_.show(std::string(sdk::kDeviceClasses.resource),
+                {{"metadata", {{"name", "cards"}}},
+                 {"spec", {{"selectors", {{{"cel", {{"expression", "true"}}}}}}}}});
+  }
+  void add_cards(int count, const Json& more = Json::object()) {
+    Json devices = Json::array();
+    for (int i = 0; i < count; ++i) {
+      devices.push_back({{"name", "card-" + std::to_string(i)}});
+      devices.back().update(more);
+    }
+    world_.show(std::string(sdk::kResourceSlices.resource),
+                {{"metadata", {{"name", "s"}}},
+                 {"spec",
+                  {{"driver", "d"},
+                   {"nodeName", "n"},
+                   {"pool", {{"name", "n"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                   {"devices", devices}}}});
+  }
+  void add_claim(const std::string& name) {
+    world_.add_claim(
+        {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name + "-uid"}}},
+         {"spec",
+          {{"devices",
+            {{"requests", {{{"name", "r"}, {"exactly", {{"deviceClassName", "cards"}}}}}}}}}}});
+  }
+  // PreFilter to the beginning of PreBind, of a pod with this claim.
+  void begin(const std::string& claim) {
+    const Json pod{{"metadata", {{"name", "p"}, {"namespace", "default"}, {"uid", "p-uid"}}},
+                   {"spec",
+                    {{"schedulerName", "s"},
+                     {"containers", Json::array()},
+                     {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}};
+    pod_ = sdk::Pod(&world_.pod(pod));
+    ASSERT_EQ(world_.plugin->pre_filter(cycle_, pod_).code, PLIMSOLL_SUCCESS);
+    ASSERT_EQ(world_.plugin->filter(cycle_, pod_, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
+    ASSERT_EQ(world_.plugin->reserve(cycle_, pod_, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
+    (void)world_.plugin->pre_bind(cycle_, pod_, "n");
+  }
+  // How PreBind ended; "waits": it has not.
+  std::string end() {
+    world_.settle();
+    if (world_.host.completed.empty()) return "waits";
+    const auto& last = world_.host.completed.back();
+    return last.code == PLIMSOLL_SUCCESS ? "ok" : last.message;
+  }
+  // The claim has changed at the API server, and the watch shows it.
+  void change(const std::string& claim, const Json& status) {
+    Json& object = world_.claim("default/" + claim);
+    object["status"].merge_patch(status);
+    object["metadata"]["resourceVersion"] =
+        std::to_string(std::stoi(object["metadata"]["resourceVersion"].get<std::string>()) + 100);
+    world_.show(std::string(sdk::kResourceClaims.resource), object);
+  }
+
+  PluginWorld world_;
+  sdk::FakeCycle cycle_;
+  sdk::Pod pod_;
+};
+
+Json device_status(const char* condition) {
+  return {{"devices",
+           {{{"driver", "d"},
+             {"pool", "n"},
+             {"device", "card-0"},
+             {"conditions", {{{"type", condition}, {"status", "True"}}}}}}}};
+}
+
+TEST_F(ClaimBindingTest, WaitsForConditionsAndCountsThem) {
+  add_cards(1, {{"bindingConditions", {"ready"}}, {"bindingFailureConditions", {"broken"}}});
+  add_claim("c");
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  EXPECT_EQ(end(), "waits");
+  change("c", device_status("other"));
+  EXPECT_EQ(end(), "waits");
+  change("c", device_status("ready"));
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(world_.host.metrics["scheduler_dra_bindingconditions_allocations_total{s,d,success}"],
+            std::vector<double>{1});
+}
+
+TEST_F(ClaimBindingTest, ADeviceThatFailsEndsIt) {
+  add_cards(1, {{"bindingConditions", {"ready"}}, {"bindingFailureConditions", {"broken"}}});
+  add_claim("c");
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  EXPECT_EQ(end(), "waits");
+  change("c", device_status("broken"));
+  EXPECT_THAT(end(), HasSubstr("device binding failed: claim=c, condition=broken"));
+  // The next attempt finds that no node will do, and gives the device back.
+  world_.plugin->unreserve(cycle_, pod_, "n");
+  world_.settle();
+  sdk::FakeCycle next;
+  ASSERT_EQ(world_.plugin->pre_filter(next, pod_).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(world_.plugin->filter(next, pod_, *world_.nodes[0]).reasons,
+            "resourceclaim not available on the node");
+  EXPECT_EQ(world_.plugin->post_filter(next, pod_, {}, {}).reasons,
+            "deallocation of ResourceClaim completed");
+  world_.settle();
+  EXPECT_FALSE(world_.claim("default/c")["status"].contains("allocation"));
+}
+
+// Another scheduler's write of the same card came first in the watch.
+TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
+  add_cards(1);
+  add_claim("ours");
+  add_claim("theirs");
+  ASSERT_NO_FATAL_FAILURE(begin("ours"));
+  change("theirs",
+         {{"allocation",
+           {{"devices",
+             {{"results",
+               {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}});
+  EXPECT_THAT(end(), HasSubstr("claim default/theirs was given one of its devices first"));
+  EXPECT_FALSE(world_.claim("default/ours")["status"].contains("allocation"));
+  EXPECT_TRUE(world_.claim("default/theirs")["status"].contains("allocation"));
+}
+
+}  // namespace
+}  // namespace plimsoll::dra::test
