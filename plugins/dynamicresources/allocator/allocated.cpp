@@ -37,6 +37,18 @@ bool DeviceNumbers::Names::give_back(uint32_t number) {
   return true;
 }
 
+std::optional<uint32_t> DeviceNumbers::Names::find(const std::string& name) const {
+  const auto found = numbers_.find(name);
+  return found == numbers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<uint32_t> DeviceNumbers::find_device(std::string_view driver, std::string_view pool,
+                                                   std::string_view device) const {
+  std::string name = joined(driver, pool);
+  name += '\n';
+  return devices_.find(name += device);
+}
+
 uint32_t DeviceNumbers::take_pool(std::string_view driver, std::string_view pool) {
   return pools_.take(joined(driver, pool));
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +22,9 @@ class DeviceNumbers {
   void give_back_pool(uint32_t pool);
   uint32_t take_device(std::string_view driver, std::string_view pool, std::string_view device);
   void give_back_device(uint32_t device);
+  // Nothing: nobody holds its number.
+  [[nodiscard]] std::optional<uint32_t> find_device(std::string_view driver, std::string_view pool,
+                                                    std::string_view device) const;
 
   [[nodiscard]] uint32_t pool_of(uint32_t device) const { return pools_of_devices_[device]; }
   [[nodiscard]] size_t devices() const { return devices_.size(); }
@@ -30,6 +34,7 @@ class DeviceNumbers {
    public:
     uint32_t take(std::string name);
     bool give_back(uint32_t number);  // true: it was the last hold
+    [[nodiscard]] std::optional<uint32_t> find(const std::string& name) const;
     [[nodiscard]] size_t size() const { return numbers_.size(); }
 
    private:

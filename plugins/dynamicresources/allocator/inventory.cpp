@@ -131,6 +131,10 @@ void Inventory::set(Slice slice) {
   kept = std::make_unique<KnownSlice>(std::move(slice), numbers_);
   const Slice& spec = kept->spec;
   devices_ += spec.devices.size();
+  for (const KnownDevice& device : kept->devices) {
+    if (device.number >= known_.size()) known_.resize(device.number + size_t{1});
+    known_[device.number] = &device;
+  }
   const PoolName name(spec.driver, spec.pool);
   std::shared_ptr<Pool>& pool = pools_[name];
   if (!pool) {
@@ -170,6 +174,9 @@ void Inventory::remove(std::string_view slice) {
 void Inventory::drop(KnownSlice& slice) {
   const Slice& spec = slice.spec;
   devices_ -= spec.devices.size();
+  for (const KnownDevice& device : slice.devices) {
+    if (known_[device.number] == &device) known_[device.number] = nullptr;
+  }
   const PoolName name(spec.driver, spec.pool);
   const auto at = pools_.find(name);
   Pool& pool = *at->second;
@@ -207,16 +214,15 @@ void Inventory::forget(std::string_view node) {
   views_.erase(std::string(node));
 }
 
-const KnownDevice* Inventory::find(const std::string& driver, const std::string& pool,
+const KnownDevice* Inventory::find(std::string_view driver, std::string_view pool,
                                    std::string_view device) const {
-  const auto found = pools_.find(PoolName(driver, pool));
-  if (found == pools_.end()) return nullptr;
-  for (const auto& [name, slice] : found->second->all) {
-    for (const KnownDevice& known : slice->devices) {
-      if (known.device->name == device) return &known;
-    }
-  }
-  return nullptr;
+  const std::optional<uint32_t> number = numbers_.find_device(driver, pool, device);
+  return number && *number < known_.size() ? known_[*number] : nullptr;
+}
+
+const KnownSlice* Inventory::slice(const std::string& name) const {
+  const auto found = slices_.find(name);
+  return found == slices_.end() ? nullptr : found->second.get();
 }
 
 void Inventory::each_of(std::string_view node,

@@ -57,9 +57,10 @@ class Inventory {
   // The node's labels changed, or it is gone.
   void forget(std::string_view node);
 
-  // Nullptr: no slice has it.
-  [[nodiscard]] const KnownDevice* find(const std::string& driver, const std::string& pool,
+  // Nullptr: no slice has it; there is no such slice.
+  [[nodiscard]] const KnownDevice* find(std::string_view driver, std::string_view pool,
                                         std::string_view device) const;
+  [[nodiscard]] const KnownSlice* slice(const std::string& name) const;
   // Calls `use` for each device of a slice that is of this node alone.
   void each_of(std::string_view node, const std::function<void(const KnownDevice&)>& use) const;
 
@@ -112,7 +113,8 @@ class Inventory {
   std::unordered_map<std::string, std::set<PoolName>> local_;  // by node: pools with its slices
   std::set<PoolName> shared_;                                  // pools with slices of no one node
   std::unordered_map<std::string, std::unique_ptr<View>, TextHash, std::equal_to<>>
-      views_;  // by node
+      views_;                              // by node
+  std::vector<const KnownDevice*> known_;  // by device number
   uint64_t clock_ = 0;
   uint64_t shared_changed_ = 0;
   uint64_t devices_ = 0;

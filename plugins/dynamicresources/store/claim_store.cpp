@@ -244,23 +244,16 @@ Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {
   return slice;
 }
 
-void ClaimStore::slice_event(std::string_view name) {
+void ClaimStore::slice_event(std::string_view slice) {
+  const std::string name(slice);
+  DeviceBooks::Concerned before = books_.concerned_by(name);
   const plimsoll_resource_slice* object = host_.object(sdk::kResourceSlices, {}, name);
   if (object == nullptr || object->object.unreadable.len != 0) {
     inventory_.remove(name);
   } else {
     inventory_.set(tainted(*object));
   }
-  const auto pool = pools_.find(name);
-  if (pool != pools_.end()) {
-    books_.pool_changed(pool->second.driver, pool->second.pool, pool->second.node);
-    pools_.erase(pool);
-  }
-  if (object == nullptr || object->object.unreadable.len != 0) return;
-  const OfSlice of{std::string(view(object->driver)), std::string(view(object->pool)),
-                   std::string(view(object->place.node_name))};
-  books_.pool_changed(of.driver, of.pool, of.node);
-  pools_.emplace(name, of);
+  books_.slice_changed(name, std::move(before));
 }
 
 void ClaimStore::rule_event(std::string_view name) {

@@ -153,10 +153,6 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     Taint taint;
   };
   std::map<std::string, Rule, std::less<>> rules_;  // those that select any device
-  struct OfSlice {
-    std::string driver, pool, node;
-  };
-  std::map<std::string, OfSlice, std::less<>> pools_;  // by slice
 };
 
 }  // namespace plimsoll::dra

@@ -31,11 +31,11 @@ std::string node_of_device(const KnownDevice& known) {
   return slice.per_device_nodes ? known.device->node_name.value_or("") : "";
 }
 
-DeviceResult named(const std::string& driver, const std::string& pool, const std::string& device) {
+DeviceResult named(const std::array<std::string, 3>& device) {
   DeviceResult result;
-  result.driver = driver;
-  result.pool = pool;
-  result.device = device;
+  result.driver = device[0];
+  result.pool = device[1];
+  result.device = device[2];
   return result;
 }
 
@@ -66,7 +66,7 @@ void DeviceBooks::claim_counted(const std::string& holder, const std::vector<Dev
   if (known == held_.end() && results.empty()) return;
   if (known != held_.end()) {
     for (const DeviceResult& each : known->second.results) {
-      const auto at = holders_.find(PoolName(each.driver, each.pool));
+      const auto at = holders_.find({each.driver, each.pool, each.device});
       if (at == holders_.end()) continue;
       at->second.erase(holder);
       if (at->second.empty()) holders_.erase(at);
@@ -77,7 +77,7 @@ void DeviceBooks::claim_counted(const std::string& holder, const std::vector<Dev
   tell(holder, held);
   if (results.empty()) return;
   for (const DeviceResult& each : results) {
-    holders_[PoolName(each.driver, each.pool)].insert(holder);
+    holders_[{each.driver, each.pool, each.device}].insert(holder);
   }
   held_.emplace(holder, held);
 }
@@ -102,33 +102,43 @@ void DeviceBooks::tell(const std::string& holder, const Held& held) const {
                   sdk::list_of<plimsoll_device_identity>(devices));
 }
 
-void DeviceBooks::pool_changed(const std::string& driver, const std::string& pool,
-                               std::string_view node) {
-  if (accounts_ == nullptr) return;
-  if (const auto holders = holders_.find(PoolName(driver, pool)); holders != holders_.end()) {
-    for (const std::string& each : holders->second) tell(each, held_.at(each));
+DeviceBooks::Concerned DeviceBooks::concerned_by(const std::string& slice) const {
+  Concerned all;
+  const KnownSlice* known = accounts_ == nullptr ? nullptr : inventory_.slice(slice);
+  if (known == nullptr) return all;
+  for (const KnownDevice& device : known->devices) {
+    const auto holders = holders_.find({known->spec.driver, known->spec.pool, device.device->name});
+    if (holders != holders_.end()) {
+      all.holders.insert(holders->second.begin(), holders->second.end());
+    }
   }
-  if (!node.empty()) node_changed(node);
+  if (known->spec.node_name) all.nodes.insert(*known->spec.node_name);
+  return all;
+}
+
+void DeviceBooks::slice_changed(const std::string& slice, Concerned before) {
+  if (accounts_ == nullptr) return;
+  Concerned all = concerned_by(slice);
+  all.holders.merge(before.holders);
+  all.nodes.merge(before.nodes);
+  for (const std::string& each : all.holders) tell(each, held_.at(each));
+  for (const std::string& each : all.nodes) node_changed(each);
 }
 
 void DeviceBooks::node_changed(std::string_view node) {
-  std::set<std::pair<PoolName, std::string>> now;
+  std::set<DeviceName> now;
   inventory_.each_of(node, [&](const KnownDevice& known) {
     const plimsoll_device_identity identity = identity_of(*known.device);
     if (accounts_->in_use(accounts_->self, sdk::str(node), &identity) == 0) return;
     const Slice& slice = known.slice->spec;
-    now.insert({PoolName(slice.driver, slice.pool), known.device->name});
+    now.insert({slice.driver, slice.pool, known.device->name});
   });
   auto& before = elsewhere_[std::string(node)];
-  for (const auto& [pool, device] : before) {
-    if (now.count({pool, device}) == 0) {
-      allocated_.set_elsewhere(named(pool.first, pool.second, device), false);
-    }
+  for (const DeviceName& device : before) {
+    if (now.count(device) == 0) allocated_.set_elsewhere(named(device), false);
   }
-  for (const auto& [pool, device] : now) {
-    if (before.count({pool, device}) == 0) {
-      allocated_.set_elsewhere(named(pool.first, pool.second, device), true);
-    }
+  for (const DeviceName& device : now) {
+    if (before.count(device) == 0) allocated_.set_elsewhere(named(device), true);
   }
   before = std::move(now);
   if (before.empty()) elsewhere_.erase(elsewhere_.find(node));

@@ -6,6 +6,7 @@
 #include <plimsoll/services/device_accounts.h>
 #include <plimsoll/plugin.hpp>
 
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -31,11 +32,15 @@ class DeviceBooks {
   // no slice says so.
   void claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
                      const std::string& node);
-  // A slice of the pool came, changed or went.
-  void pool_changed(const std::string& driver, const std::string& pool, std::string_view node);
+  // Whom a slice concerns as the inventory has it: to be asked before it changes, and told after.
+  struct Concerned {
+    std::set<std::string> holders, nodes;
+  };
+  [[nodiscard]] Concerned concerned_by(const std::string& slice) const;
+  void slice_changed(const std::string& slice, Concerned before);
 
  private:
-  using PoolName = std::pair<std::string, std::string>;  // driver, pool
+  using DeviceName = std::array<std::string, 3>;  // driver, pool, device
   struct Held {
     std::vector<DeviceResult> results;
     std::string node;
@@ -47,10 +52,10 @@ class DeviceBooks {
   const Inventory& inventory_;
   Allocated& allocated_;
   const plimsoll_device_accounts* accounts_ = nullptr;
-  std::map<std::string, Held> held_;                   // by holder
-  std::map<PoolName, std::set<std::string>> holders_;  // by pool
-  std::map<std::string, std::set<std::pair<PoolName, std::string>>, std::less<>>
-      elsewhere_;  // devices in the other book, by node
+  std::map<std::string, Held> held_;  // by holder
+  std::map<DeviceName, std::set<std::string>> holders_;
+  // Devices in the other book, by node.
+  std::map<std::string, std::set<DeviceName>, std::less<>> elsewhere_;
 };
 
 }  // namespace plimsoll::dra

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <plimsoll/services/device_accounts.h>
+
+#include <map>
 #include <string>
 
 #include "tests/plugins/dynamicresources/plugin_world.hpp"
@@ -130,6 +133,85 @@ TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
   EXPECT_THAT(end(), HasSubstr("claim default/theirs was given one of its devices first"));
   EXPECT_FALSE(world_.claim("default/ours")["status"].contains("allocation"));
   EXPECT_TRUE(world_.claim("default/theirs")["status"].contains("allocation"));
+}
+
+// The other book, as NodeDevice would keep it.
+class DeviceBooksTest : public ClaimBindingTest {
+ protected:
+  DeviceBooksTest() {
+    table_.size = sizeof table_;
+    table_.self = this;
+    table_.join = [](void* self, void* ctx, void (*changed)(void*, plimsoll_str)) {
+      static_cast<DeviceBooksTest*>(self)->ctx_ = ctx;
+      static_cast<DeviceBooksTest*>(self)->changed_ = changed;
+    };
+    table_.in_use = [](void* self, plimsoll_str, const plimsoll_device_identity* device) {
+      return static_cast<DeviceBooksTest*>(self)->given_ == sdk::view(device->uuid) ? 1 : 0;
+    };
+    table_.hold = [](void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
+      std::string& text =
+          static_cast<DeviceBooksTest*>(self)->held_[std::string(sdk::view(holder))];
+      text.clear();
+      for (const auto& each : sdk::List<plimsoll_device_identity>(devices)) {
+        text += std::string(sdk::view(node)) + ":" + std::string(sdk::view(each.uuid)) + " ";
+      }
+    };
+    EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
+                                             PLIMSOLL_DEVICE_ACCOUNTS_VERSION, &table_));
+    world_.plugin->start();
+  }
+  ~DeviceBooksTest() override { world_.plugin.reset(); }  // it uses the table to its end
+  // One card, of this UUID.
+  void add_card(const char* uuid) {
+    add_cards(1, {{"attributes", {{"uuid", {{"string", uuid}}}}}});
+  }
+  void give(const char* uuid) {
+    given_ = uuid;
+    changed_(ctx_, sdk::str("n"));
+  }
+  std::string filter(const std::string& claim) {
+    sdk::FakeCycle cycle;
+    const Json pod{{"metadata", {{"name", "q"}, {"namespace", "default"}, {"uid", "q-uid"}}},
+                   {"spec",
+                    {{"containers", Json::array()},
+                     {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}};
+    const sdk::Pod asking(&world_.pod(pod));
+    (void)world_.plugin->pre_filter(cycle, asking);
+    const auto verdict = world_.plugin->filter(cycle, asking, *world_.nodes[0]);
+    return verdict.code == PLIMSOLL_SUCCESS ? "fits" : verdict.reasons;
+  }
+
+  plimsoll_device_accounts table_{};
+  void* ctx_ = nullptr;
+  void (*changed_)(void*, plimsoll_str) = nullptr;
+  std::string given_ = "nobody's";
+  std::map<std::string, std::string> held_;
+};
+
+TEST_F(DeviceBooksTest, WhatTheOtherBookGaveIsInUse) {
+  add_card("U");
+  add_claim("c");
+  EXPECT_EQ(filter("c"), "fits");
+  give("U");
+  EXPECT_EQ(filter("c"), "cannot allocate all claims");
+  give("another");
+  EXPECT_EQ(filter("c"), "fits");
+  give("U");
+  add_card("V");  // the slice has another card in its place now
+  EXPECT_EQ(filter("c"), "fits");
+}
+
+TEST_F(DeviceBooksTest, TheOtherBookIsToldWhatClaimsHave) {
+  add_card("U");
+  add_claim("c");
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  EXPECT_EQ(held_["default/c"], "n:U ") << "from Reserve on";
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(held_["default/c"], "n:U ");
+  add_card("V");
+  EXPECT_EQ(held_["default/c"], "n:V ") << "the driver says otherwise now";
+  change("c", {{"allocation", nullptr}});
+  EXPECT_EQ(held_["default/c"], "");
 }
 
 }  // namespace
