@@ -208,7 +208,8 @@ class RealNodesTest : public ExporterTest {
     // Not a way to hide others: these are few.
     EXPECT_LE(refused_under_way_.size() * 100, lives_.size() + 99)
         << testing::PrintToString(refused_under_way_);
-    EXPECT_LE(other_zones_.size() * 100, compared_ * 5) << "of the zones in annotations are wrong";
+    // One in fifty is usual; of few pods a few more may be.
+    EXPECT_LE(other_zones_.size(), compared_ * 5 / 100 + 2) << "zones in annotations are wrong";
     if (HasFailure()) std::cerr << scheduler->output();
     expect_true_reports();
   }
