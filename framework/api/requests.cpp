@@ -151,10 +151,12 @@ bool status_counts(const PodResources& pod, const ResourceOptions& options) {
 // The sums over the containers. With the status: of the spec, of what is granted and of what runs,
 // each by itself, and then the largest. So what one container gives up and another takes counts
 // once. A kubelet that reports the sums of the pod (1.36 and later) is believed.
+// What claims are of the node's resources counts beside the containers' where the kubelet has not
+// counted it in.
 template <typename Wanted>
 Sums container_requests(const PodResources& pod, const ResourceOptions& options, Wanted&& wanted) {
   const auto sums = [&](By by) {
-    return aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+    Sums result = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
       const ResourceList& requests = requests_by(by, pod, container);
       for (const Amount& amount : requests) {
         if (wanted(view(amount.name))) visit(amount);
@@ -164,6 +166,11 @@ Sums container_requests(const PodResources& pod, const ResourceOptions& options,
         if (find_in(requests, view(amount.name)) == nullptr) visit(amount);
       }
     });
+    if (by == By::kActuated) return result;
+    for (const Amount& amount : pod.claim_amounts) {
+      if (wanted(view(amount.name))) result.add(amount);
+    }
+    return result;
   };
   if (!status_counts(pod, options)) return sums(By::kSpec);
   Sums total = pod.resize_infeasible ? Sums() : sums(By::kSpec);
@@ -182,9 +189,15 @@ Sums container_requests(const PodResources& pod, const ResourceOptions& options,
 
 Sums container_limits(const PodResources& pod, const ResourceOptions& options) {
   const auto sums = [&](By by) {
-    return aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
+    Sums result = aggregate(pod, [&](const ContainerResources& container, const auto& visit) {
       for (const Amount& amount : limits_by(by, pod, container)) visit(amount);
     });
+    if (by != By::kSpec) return result;
+    for (const Amount& amount : pod.claim_amounts) {  // what has no limit gets none by this
+      const std::string_view name = view(amount.name);
+      if (name.starts_with(kHugePages) || result.find(name) != nullptr) result.add(amount);
+    }
+    return result;
   };
   if (!status_counts(pod, options)) return sums(By::kSpec);
   Sums total = pod.resize_infeasible ? Sums() : sums(By::kSpec);

@@ -48,6 +48,7 @@ struct PodResources {
   ResourceList overhead;
   ResourceList pod_requests;
   ResourceList pod_limits;
+  ResourceList claim_amounts;   // status.nodeAllocatableResourceClaimStatuses, added up
   bool has_pod_status = false;  // status.resources is set
   ResourceList pod_actuated_requests;
   ResourceList pod_actuated_limits;

@@ -415,6 +415,17 @@ bool ClusterState::assume(PodRef pod, uint32_t likely) {
   return true;
 }
 
+bool ClusterState::amend(PodRef pod) {
+  const auto found = pods_.find(view(pod->meta.uid));
+  if (found == pods_.end() || !found->second.assumed) return false;
+  NodeInfo& info = *slots_[found->second.slot];
+  info.remove_pod(*found->second.pod);
+  found->second.pod = pod;
+  info.add_pod(std::move(pod));
+  changed(info, PLIMSOLL_ASPECT_REQUESTED);
+  return true;
+}
+
 bool ClusterState::forget(std::string_view uid) {
   return is_assumed(uid) && remove_pod(uid);
 }

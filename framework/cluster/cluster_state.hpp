@@ -111,6 +111,9 @@ class ClusterState {
   // Assumes `pod`, whose node_name is set (`likely`: see node()). False: the UID is already known,
   // and nothing changed.
   bool assume(PodRef pod, uint32_t likely = kAnySlot);
+  // The pod, which is assumed, in another version: it occupies something else on its node. False if
+  // it is not assumed.
+  bool amend(PodRef pod);
   // Removes an assumed pod. False if the pod is not assumed (unknown, or confirmed meanwhile).
   bool forget(std::string_view uid);
   [[nodiscard]] bool is_assumed(std::string_view uid) const;

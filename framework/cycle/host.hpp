@@ -35,6 +35,9 @@ class Host final : public ClusterBackend {
   bool binding_cancelled(std::string_view pod_uid) override {
     return bindings_.is_cancelled(pod_uid);
   }
+  bool add_amounts(std::string_view pod_uid, plimsoll_list amounts) override {
+    return state_.add_amounts(pod_uid, amounts);
+  }
   void activate(std::string_view pod_uid) override;
   void run_on_loop(int64_t delay_ms, std::function<void()> task) override;
   void api_request(PluginRequest request, ApiAnswer done) override;

@@ -134,6 +134,16 @@ bool LoopState::assume(const PodRef& pod, uint32_t slot) {
   return true;
 }
 
+bool LoopState::add_amounts(std::string_view pod_uid, const plimsoll_list& amounts) {
+  const PodRef pod = cluster.pod(pod_uid);
+  if (!pod || !cluster.is_assumed(pod_uid)) return false;
+  const PodRef amended = with_claim_amounts(pod, amounts, environment.symbols);
+  cluster.amend(amended);
+  for (const auto& framework : frameworks)
+    framework->assumed_pod_event(PLIMSOLL_POD_ASSIGNED, *amended);
+  return true;
+}
+
 bool LoopState::forget(const plimsoll_pod& assumed) {
   if (!cluster.forget(view(assumed.meta.uid))) return false;
   for (const auto& framework : frameworks) {

@@ -75,6 +75,8 @@ struct LoopState {
   // Puts the pod on its node before the API server confirms it, and takes it off again; plugins
   // that count assumed pods hear of it. False: nothing changed.
   bool assume(const PodRef& pod, uint32_t slot);
+  // The assumed pod with these amounts (plimsoll_claim_amount); false: it is not assumed.
+  bool add_amounts(std::string_view pod_uid, const plimsoll_list& amounts);
   bool forget(const plimsoll_pod& assumed);
   // `node_name`: where it was nominated to; empty: nothing has ended. See move_all for the last.
   void nomination_ended(const PodRef& pod, std::string_view node_name,

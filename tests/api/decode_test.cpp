@@ -167,6 +167,79 @@ TEST(DecodePod, NamesTheClaimsThatWereMadeForIt) {
   EXPECT_EQ(view(pod.extended_claim), "p-extended");
 }
 
+TEST(DecodePod, CountsWhatItsClaimsAreOfTheNode) {
+  SymbolTable symbols;
+  auto decoded = decode_pod(R"({"metadata": {"name": "p"},
+      "spec": {"schedulingGroup": {"podGroupName": "team"},
+        "overhead": {"cpu": "250m"},
+        "initContainers": [{"name": "i", "resources": {"claims": [{"name": "cpus"}]}}],
+        "containers": [
+          {"name": "a", "resources": {"claims": [{"name": "cpus"}, {"name": "gpu", "request": "r"}],
+                                      "requests": {"cpu": "1", "memory": "1Gi"}}},
+          {"name": "b", "resources": {"claims": [{"name": "gpu"}]}}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "g"},
+                           {"name": "cpus", "resourceClaimName": "c"}, {"name": "idle"}]},
+      "status": {"nodeAllocatableResourceClaimStatuses": [
+        {"resourceClaimName": "c", "containers": ["i", "a"],
+         "mapping": [{"name": "cpu", "quantity": "2500m"}]},
+        {"overhead": [{"name": "memory", "perPod": "1Mi", "perContainer": "1500m"}],
+         "containers": ["a", "b", "x"], "resourceClaimName": "g"}]}})",
+                            symbols);
+  ASSERT_TRUE(decoded) << decoded.error().message;
+  const plimsoll_pod& pod = **decoded;
+  EXPECT_EQ(view(pod.group), "team");
+  std::vector<std::string> claims;
+  for (const plimsoll_pod_claim& claim : List<plimsoll_pod_claim>(pod.claims)) {
+    claims.push_back(std::string(view(claim.name)) + ":");
+    for (const plimsoll_str& user : List<plimsoll_str>(claim.containers))
+      claims.back() += " " + std::string(view(user));
+  }
+  EXPECT_THAT(claims, ::testing::ElementsAre("gpu: a b", "cpus: i a", "idle:"));
+  std::vector<std::string> amounts;
+  for (const auto& amount : List<plimsoll_claim_amount>(pod.claim_amounts)) {
+    amounts.push_back(std::string(view(amount.claim)) + " " + std::string(view(amount.resource)) +
+                      " " + std::to_string(amount.mapped) + "+" + std::to_string(amount.overhead));
+  }
+  const int64_t memory = (int64_t{1} << 20) + 5;  // 4.5 bytes, rounded up
+  EXPECT_THAT(amounts,
+              ::testing::ElementsAre("c cpu 2500+0", "g memory 0+" + std::to_string(memory)));
+  const List<plimsoll_resource> requests(pod.requests);
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0].value, 1000 + 2500 + 250);
+  EXPECT_EQ(requests[1].value, memory + (int64_t{1} << 30));
+}
+
+TEST(DecodePod, TakesAmountsInsteadOfItsOwn) {
+  SymbolTable symbols;
+  const auto sums = [](const plimsoll_pod& pod) {
+    std::string text;
+    for (const auto& each : List<plimsoll_resource>(pod.used))
+      text += std::string(view(each.name)) + "=" + std::to_string(each.value) + " ";
+    return text + std::to_string(pod.nonzero_cpu) + " " + std::to_string(pod.nonzero_memory);
+  };
+  auto pod = decode_pod(R"({"metadata": {"name": "p"}, "spec": {"containers": [
+      {"name": "a", "resources": {"requests": {"cpu": "1", "memory": "4"}}}]},
+      "status": {"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "old",
+        "mapping": [{"name": "cpu", "quantity": "7"}]}]}})",
+                        symbols);
+  ASSERT_TRUE(pod);
+  ASSERT_EQ(sums(**pod), "cpu=8000 memory=4 8000 4");
+  const std::vector<plimsoll_claim_amount> amounts{
+      {sdk::str("c"), sdk::str("cpu"), 2000, 100},
+      {sdk::str("c"), sdk::str("hugepages-2Mi"), 1 << 21, 0}};
+  const plimsoll_list list{amounts.data(), 2, sizeof(plimsoll_claim_amount)};
+  const PodRef amended = with_claim_amounts(*pod, list, symbols);
+  EXPECT_EQ(sums(*amended), "cpu=3100 memory=4 hugepages-2Mi=2097152 3100 4");
+  EXPECT_EQ(sums(*with_claim_amounts(amended, {}, symbols)),
+            "cpu=1000 memory=4 hugepages-2Mi=0 1000 4");
+  // Pod-level requests cover what the claims are.
+  auto covered = decode_pod(R"({"metadata": {"name": "p"}, "spec": {
+      "resources": {"requests": {"cpu": "5"}}, "containers": [{"name": "a"}]}})",
+                            symbols);
+  ASSERT_TRUE(covered);
+  EXPECT_EQ(sums(*with_claim_amounts(*covered, list, symbols)).substr(0, 9), "cpu=5000 ");
+}
+
 TEST(DecodeNode, ReadsEveryFieldThatSchedulingUses) {
   SymbolTable symbols;
   auto decoded = decode_node(R"({"metadata": {"name": "n1", "labels": {"zone": "a"}},

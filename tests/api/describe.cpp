@@ -129,6 +129,7 @@ class Writer {
     put("claim", value.claim);
     put("template", value.template_name);
     number("needless", value.needless);
+    list<plimsoll_str>("containers", value.containers);
   }
   void write(const plimsoll_volume& value) {
     put("name", value.name);
@@ -136,6 +137,12 @@ class Writer {
     put("target", value.target);
     number("read_only", value.read_only);
     list<plimsoll_str>("details", value.details);
+  }
+  void write(const plimsoll_claim_amount& value) {
+    put("claim", value.claim);
+    put("resource", value.resource);
+    number("mapped", value.mapped);
+    number("overhead", value.overhead);
   }
   void write(const plimsoll_image& value) {
     list<plimsoll_str>("names", value.names);
@@ -194,6 +201,8 @@ std::string describe(const plimsoll_pod& pod) {
   out.list<plimsoll_str>("claim names", pod.resource_claims);
   out.list<plimsoll_pod_claim>("claims", pod.claims);
   out.put("extended_claim", pod.extended_claim);
+  out.list<plimsoll_claim_amount>("claim amounts", pod.claim_amounts);
+  out.put("group", pod.group);
   out.put("status", pod.scheduled_status);
   out.put("reason", pod.scheduled_reason);
   out.put("message", pod.scheduled_message);

@@ -101,6 +101,7 @@ json whole_pod() {
         "volumeMounts": [{"name": "data", "mountPath": "/d", "bindMountOptions": ["noexec"]}],
         "ports": [{"containerPort": 80, "hostPort": 8080, "hostIP": "10.0.0.1", "protocol": "UDP"}],
         "resources": {"requests": {"cpu": "1500m", "memory": "1Gi", "nvidia.com/gpu": "1"},
+                      "claims": [{"name": "gpu"}, {"name": "nic", "request": "r"}],
                       "limits": {"nvidia.com/gpu": "1"}}}],
       "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
       "affinity": {
@@ -135,6 +136,9 @@ json whole_pod() {
       "startTime": "2024-02-29T12:00:01Z",
       "resourceClaimStatuses": [{"name": "nic", "resourceClaimName": "web-1-nic"}, {"name": "none"}],
       "extendedResourceClaimStatus": {"resourceClaimName": "web-1-extended"},
+      "nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "shared", "containers": ["main"],
+        "mapping": [{"name": "cpu", "quantity": "2"}],
+        "overhead": [{"name": "memory", "perPod": "1Mi", "perContainer": "2500m"}]}],
       "allocatedResources": {"cpu": "2"}, "resources": {"requests": {"cpu": "2"}},
       "containerStatuses": [{"name": "main", "allocatedResources": {"cpu": "1"},
                              "resources": {"requests": {"cpu": "1700m"}}}],

@@ -55,5 +55,9 @@ struct PodIdentity {
 [[nodiscard]] PodRef assigned_copy(const PodRef& pod, std::string_view node_name);
 // The same pod nominated to `node_name`, before the watch shows the nomination.
 [[nodiscard]] PodRef nominated_copy(const PodRef& pod, std::string_view node_name);
+// The pod with these amounts (plimsoll_claim_amount) instead of its own, also in what it requests
+// and uses, except where its pod-level requests cover them.
+[[nodiscard]] PodRef with_claim_amounts(const PodRef& pod, const plimsoll_list& amounts,
+                                        SymbolTable& symbols);
 
 }  // namespace plimsoll

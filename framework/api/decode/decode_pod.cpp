@@ -123,7 +123,7 @@ bool PodDecoder::spec(WireValue& value, plimsoll_pod* out) {
     }
     if (key == "schedulingGates") return names(field, &out->scheduling_gates);
     if (key == "resourceClaims") return claims(field, out);
-    if (key == "schedulingGroup") return scheduling_group(field);
+    if (key == "schedulingGroup") return scheduling_group(field, out);
     if (key == "volumes") return decode_.list<plimsoll_volume>(field, &out->volumes, one_volume);
     bool found = false;
     return spec_text(key, field, out, &found);
@@ -181,28 +181,91 @@ void PodDecoder::join_claims(plimsoll_pod* out) {
     claim.claim = said->second;
     claim.needless = said->second.len == 0 ? 1 : 0;
   }
+  std::map<std::string_view, std::vector<plimsoll_str>> users;  // by the name in the pod
+  for (const std::vector<ClaimUse>* uses : {&init_uses_, &app_uses_}) {
+    for (const ClaimUse& use : *uses) users[view(use.claim)].push_back(use.container);
+  }
+  for (plimsoll_pod_claim& claim : claims_) {
+    const auto found = users.find(view(claim.name));
+    if (found != users.end()) claim.containers = decode_.arena().list(found->second);
+  }
   out->claims = decode_.arena().list(claims_);
+  out->claim_amounts = decode_.arena().list(claim_amounts_);
 }
 
-bool PodDecoder::requests_and_limits(WireValue& value, ResourceList* requests,
-                                     ResourceList* limits) {
+bool PodDecoder::requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits,
+                                     std::vector<plimsoll_str>* claims) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "requests") return decode_.amounts(field, requests);
     if (key == "limits") return decode_.amounts(field, limits);
-    return true;
+    if (key != "claims" || claims == nullptr) return true;
+    return field.items([&](WireValue& item) {
+      return item.fields([&](std::string_view name, WireValue& text) {
+        return name != "name" || decode_.text(text, &claims->emplace_back(), Keep::kPlain);
+      });
+    });
   });
+}
+
+// Kubernetes: component-helpers/resource, addDRANodeAllocatableClaimResources.
+bool PodDecoder::claim_amounts(WireValue& value) {
+  struct Part {
+    plimsoll_str resource{};
+    Quantity mapped, per_pod, per_container;
+  };
+  plimsoll_str claim{};
+  std::vector<Part> parts;
+  plimsoll_list containers{};
+  const auto quantity = [this](WireValue& field, Quantity* out) {
+    plimsoll_str text{};
+    if (!decode_.quantity(field, &text)) return false;
+    if (text.len > 0) *out = *Quantity::parse(view(text));
+    return true;
+  };
+  const auto part = [&](WireValue& item) {
+    Part& one = parts.emplace_back();
+    return item.fields([&](std::string_view key, WireValue& field) {
+      if (key == "name") return decode_.text(field, &one.resource, Keep::kShared);
+      if (key == "quantity") return quantity(field, &one.mapped);
+      if (key == "perPod") return quantity(field, &one.per_pod);
+      return key != "perContainer" || quantity(field, &one.per_container);
+    });
+  };
+  const auto one = [&](std::string_view key, WireValue& field) {
+    if (key == "resourceClaimName") return decode_.text(field, &claim, Keep::kPlain);
+    if (key == "containers") return decode_.texts(field, &containers, Keep::kPlain);
+    return (key != "mapping" && key != "overhead") || field.items(part);
+  };
+  if (!value.fields(one)) return false;
+  for (Part& added : parts) {
+    Quantity overhead = std::move(added.per_pod);
+    for (uint32_t count = containers.count; count > 0; count /= 2) {  // as often as containers
+      if (count % 2 == 1) overhead.add(added.per_container);
+      added.per_container.add(Quantity(added.per_container));
+    }
+    const std::string_view name = view(added.resource);
+    claim_amounts_.push_back(
+        {claim, added.resource, base_units(name, added.mapped), base_units(name, overhead)});
+    overhead.add(added.mapped);
+    resources_.claim_amounts.push_back({added.resource, std::move(overhead)});
+  }
+  return true;
 }
 
 bool PodDecoder::containers(WireValue& value, plimsoll_list* out, bool init) {
   auto& all = init ? resources_.init_containers : resources_.containers;
   all.clear();
+  (init ? init_uses_ : app_uses_).clear();
   return decode_.list<plimsoll_container>(
       value, out, [&](WireValue& item, plimsoll_container* element) {
         element->size = sizeof(plimsoll_container);
         element->kind = init ? PLIMSOLL_CONTAINER_INIT : PLIMSOLL_CONTAINER_APP;
         ContainerResources resources;
         resources.kind = element->kind;
-        if (!container(item, element, &resources)) return false;
+        std::vector<plimsoll_str> claims;
+        if (!container(item, element, &resources, &claims)) return false;
+        for (const plimsoll_str& claim : claims)
+          (init ? init_uses_ : app_uses_).push_back({claim, element->name});
         element->requests = decode_.resources(resources.requests, Decoder::NamedBy::kPod);
         element->limits = decode_.resources(resources.limits, Decoder::NamedBy::kPod);
         resources.kind = element->kind;
@@ -212,14 +275,14 @@ bool PodDecoder::containers(WireValue& value, plimsoll_list* out, bool init) {
       });
 }
 
-bool PodDecoder::container(WireValue& value, plimsoll_container* out,
-                           ContainerResources* resources) {
+bool PodDecoder::container(WireValue& value, plimsoll_container* out, ContainerResources* resources,
+                           std::vector<plimsoll_str>* claims) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "name") return decode_.text(field, &out->name, Keep::kPlain);
     if (key == "image") return decode_.text(field, &out->image, Keep::kShared);
     if (key == "ports") return ports(field, &out->ports);
     if (key == "resources") {
-      return requests_and_limits(field, &resources->requests, &resources->limits);
+      return requests_and_limits(field, &resources->requests, &resources->limits, claims);
     }
     if (key == "restartPolicyRules") return restart_rules(field);
     if (key == "volumeMounts") return volume_mounts(field);
@@ -255,12 +318,11 @@ bool PodDecoder::volume_mounts(WireValue& value) {
   });
 }
 
-bool PodDecoder::scheduling_group(WireValue& value) {
-  return value.fields([this](std::string_view key, WireValue& field) {
+bool PodDecoder::scheduling_group(WireValue& value, plimsoll_pod* out) {
+  return value.fields([&](std::string_view key, WireValue& field) {
     if (key != "podGroupName") return true;
-    std::string_view group;
-    if (!field.text(&group)) return false;
-    if (!group.empty()) uses_ |= PLIMSOLL_USES_SCHEDULING_GROUP;
+    if (!decode_.text(field, &out->group, Keep::kShared)) return false;
+    if (out->group.len > 0) uses_ |= PLIMSOLL_USES_SCHEDULING_GROUP;
     return true;
   });
 }
@@ -291,6 +353,7 @@ bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
   const auto one_status = [this](WireValue& item) { return container_status(item); };
   const auto one_condition = [&](WireValue& item) { return condition(item, out); };
   const auto one_claim = [this](WireValue& item) { return claim_status(item); };
+  const auto one_amount = [this](WireValue& item) { return claim_amounts(item); };
   return value.fields([&](std::string_view key, WireValue& field) {
     std::string_view text;
     if (key == "phase") {
@@ -318,6 +381,7 @@ bool PodDecoder::status(WireValue& value, plimsoll_pod* out) {
     }
     if (key == "allocatedResources") return decode_.amounts(field, &resources_.pod_allocated);
     if (key == "resourceClaimStatuses") return field.items(one_claim);
+    if (key == "nodeAllocatableResourceClaimStatuses") return field.items(one_amount);
     if (key != "extendedResourceClaimStatus") return true;
     return field.fields([&](std::string_view name, WireValue& claim) {
       return name != "resourceClaimName" || decode_.text(claim, &out->extended_claim, Keep::kPlain);

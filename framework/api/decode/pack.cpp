@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "framework/api/arena.hpp"
 #include "framework/api/decode/decode.hpp"
@@ -159,6 +160,11 @@ class Packer {
   }
   void walk(plimsoll_pod_claim& claim) {
     for (plimsoll_str* text : {&claim.name, &claim.claim, &claim.template_name}) walk(*text);
+    list<plimsoll_str>(claim.containers);
+  }
+  void walk(plimsoll_claim_amount& amount) {
+    walk(amount.claim);
+    walk(amount.resource);
   }
   void walk(plimsoll_pod& pod) {
     walk(pod.meta);
@@ -185,6 +191,8 @@ class Packer {
     list<plimsoll_str>(pod.resource_claims);
     list<plimsoll_pod_claim>(pod.claims);
     walk(pod.extended_claim);
+    list<plimsoll_claim_amount>(pod.claim_amounts);
+    walk(pod.group);
   }
   void walk(plimsoll_image& image) { list<plimsoll_str>(image.names); }
   void walk(plimsoll_condition& condition) {
@@ -473,6 +481,57 @@ PodRef assigned_copy(const PodRef& pod, std::string_view node_name) {
 
 PodRef nominated_copy(const PodRef& pod, std::string_view node_name) {
   return with_node(pod, &plimsoll_pod::nominated_node_name, node_name);
+}
+
+PodRef with_claim_amounts(const PodRef& pod, const plimsoll_list& amounts, SymbolTable& symbols) {
+  struct Amended {
+    PodRef original;
+    plimsoll_pod pod;
+    Arena arena;
+  };
+  auto made = std::make_shared<Amended>();
+  made->original = pod;
+  made->pod = *pod;
+  const auto kept_text = [&](const plimsoll_str& text) {
+    const plimsoll_list bytes = made->arena.list(std::span<const char>(text.data, text.len));
+    return plimsoll_str{static_cast<const char*>(bytes.data), text.len, PLIMSOLL_SYMBOL_NONE};
+  };
+  std::map<std::string_view, int64_t> change;  // by resource
+  const auto count = [&](const plimsoll_claim_amount& amount, int64_t sign) {
+    change[view(amount.resource)] += sign * (amount.mapped + amount.overhead);
+  };
+  for (const auto& own : items<plimsoll_claim_amount>(pod->claim_amounts)) count(own, -1);
+  std::vector<plimsoll_claim_amount> kept;
+  for (plimsoll_claim_amount amount : items<plimsoll_claim_amount>(amounts)) {
+    amount.claim = kept_text(amount.claim);
+    amount.resource = kept_text(amount.resource);
+    count(amount, 1);
+    kept.push_back(amount);
+  }
+  made->pod.claim_amounts = made->arena.list(kept);
+  for (const auto& by_pod : items<plimsoll_resource>(pod->pod_requests)) {
+    change.erase(view(by_pod.name));  // the pod's own request covers its claims
+  }
+  for (plimsoll_list* list : {&made->pod.requests, &made->pod.used}) {
+    const auto all = items<plimsoll_resource>(*list);
+    std::vector<plimsoll_resource> sums(all.begin(), all.end());
+    for (const auto& [name, amount] : change) {
+      const SymbolTable::Resource known = symbols.resource_of_pod(name);
+      if (known.index == PLIMSOLL_RESOURCE_OF_NO_NODE) continue;
+      const auto same = [&](const plimsoll_resource& each) { return each.index == known.index; };
+      const auto found = std::find_if(sums.begin(), sums.end(), same);
+      if (found == sums.end()) {
+        sums.push_back({known.name, amount, known.index, 0});
+      } else {
+        found->value += amount;
+      }
+    }
+    std::sort(sums.begin(), sums.end(), comes_before);
+    *list = made->arena.list(sums);
+  }
+  made->pod.nonzero_cpu += change["cpu"];
+  made->pod.nonzero_memory += change["memory"];
+  return {made, &made->pod};
 }
 
 namespace {

@@ -26,6 +26,12 @@ class PodDecoder {
     ContainerResources resources;  // only the three lists of the status
   };
 
+  // containers[].resources.claims[].
+  struct ClaimUse {
+    plimsoll_str claim;  // its name in the pod
+    plimsoll_str container;
+  };
+
   // status.resourceClaimStatuses[].
   struct ClaimStatus {
     plimsoll_str name;
@@ -38,10 +44,12 @@ class PodDecoder {
   bool condition(WireValue& value, plimsoll_pod* out);
   bool container_status(WireValue& value);
   bool containers(WireValue& value, plimsoll_list* out, bool init);
-  bool container(WireValue& value, plimsoll_container* out, ContainerResources* resources);
+  // `claims`: gets the names that it has in resources.claims.
+  bool container(WireValue& value, plimsoll_container* out, ContainerResources* resources,
+                 std::vector<plimsoll_str>* claims);
   bool restart_rules(WireValue& value);
   bool volume_mounts(WireValue& value);
-  bool scheduling_group(WireValue& value);
+  bool scheduling_group(WireValue& value, plimsoll_pod* out);
   bool ports(WireValue& value, plimsoll_list* out);
   bool affinity(WireValue& value, plimsoll_pod* out);
   bool pod_affinity(WireValue& value, const plimsoll_pod_affinity** out);
@@ -52,7 +60,9 @@ class PodDecoder {
   bool names(WireValue& value, plimsoll_list* out);
   bool claims(WireValue& value, plimsoll_pod* out);
   bool claim_status(WireValue& value);
-  bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits);
+  bool claim_amounts(WireValue& value);
+  bool requests_and_limits(WireValue& value, ResourceList* requests, ResourceList* limits,
+                           std::vector<plimsoll_str>* claims = nullptr);
   void join_statuses();
   void join_claims(plimsoll_pod* out);
 
@@ -61,6 +71,9 @@ class PodDecoder {
   std::vector<ContainerStatus> statuses_;
   std::vector<plimsoll_pod_claim> claims_;
   std::vector<ClaimStatus> claim_statuses_;
+  std::vector<ClaimUse> init_uses_;
+  std::vector<ClaimUse> app_uses_;
+  std::vector<plimsoll_claim_amount> claim_amounts_;
   uint32_t uses_ = 0;
 };
 

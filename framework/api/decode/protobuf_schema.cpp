@@ -20,6 +20,9 @@ constexpr ProtoField integer(uint32_t number, std::string_view name) {
 constexpr ProtoField time(uint32_t number, std::string_view name) {
   return {number, name, ProtoKind::kTime};
 }
+constexpr ProtoField quantity(uint32_t number, std::string_view name) {
+  return {number, name, ProtoKind::kQuantity, ProtoShape::kOne};
+}
 constexpr ProtoField quantity_map(uint32_t number, std::string_view name) {
   return {number, name, ProtoKind::kQuantity, ProtoShape::kMap};
 }
@@ -55,7 +58,10 @@ constexpr ProtoMessage kSelector{kSelectorFields};
 
 // ---- pods: containers
 
-constexpr std::array kResourcesFields{quantity_map(1, "limits"), quantity_map(2, "requests")};
+constexpr std::array kContainerClaimFields{text(1, "name")};
+constexpr ProtoMessage kContainerClaim{kContainerClaimFields};
+constexpr std::array kResourcesFields{quantity_map(1, "limits"), quantity_map(2, "requests"),
+                                      many(3, "claims", kContainerClaim)};
 constexpr ProtoMessage kResources{kResourcesFields};
 constexpr std::array kPortFields{integer(2, "hostPort"), text(4, "protocol"), text(5, "hostIP")};
 constexpr ProtoMessage kPort{kPortFields};
@@ -115,6 +121,16 @@ constexpr std::array kPodClaimStatusFields{text(1, "name"), text(2, "resourceCla
 constexpr ProtoMessage kPodClaimStatus{kPodClaimStatusFields};
 constexpr std::array kExtendedClaimFields{text(2, "resourceClaimName")};
 constexpr ProtoMessage kExtendedClaim{kExtendedClaimFields};
+
+constexpr std::array kMappedAmountFields{text(1, "name"), quantity(2, "quantity")};
+constexpr ProtoMessage kMappedAmount{kMappedAmountFields};
+constexpr std::array kOverheadAmountFields{text(1, "name"), quantity(2, "perPod"),
+                                           quantity(3, "perContainer")};
+constexpr ProtoMessage kOverheadAmount{kOverheadAmountFields};
+constexpr std::array kClaimAmountFields{text(1, "resourceClaimName"), texts(2, "containers"),
+                                        many(4, "mapping", kMappedAmount),
+                                        many(5, "overhead", kOverheadAmount)};
+constexpr ProtoMessage kClaimAmount{kClaimAmountFields};
 
 constexpr std::array kSchedulingGroupFields{text(1, "podGroupName")};
 constexpr ProtoMessage kSchedulingGroup{kSchedulingGroupFields};
@@ -208,18 +224,20 @@ constexpr ProtoMessage kPodCondition{kPodConditionFields};
 constexpr std::array kContainerStatusFields{text(1, "name"), quantity_map(10, "allocatedResources"),
                                             one(11, "resources", kResources)};
 constexpr ProtoMessage kContainerStatus{kContainerStatusFields};
-constexpr std::array kPodStatusFields{text(1, "phase"),
-                                      many(2, "conditions", kPodCondition),
-                                      text(4, "reason"),
-                                      time(7, "startTime"),
-                                      many(8, "containerStatuses", kContainerStatus),
-                                      text(9, "qosClass"),
-                                      many(10, "initContainerStatuses", kContainerStatus),
-                                      text(11, "nominatedNodeName"),
-                                      many(15, "resourceClaimStatuses", kPodClaimStatus),
-                                      one(18, "extendedResourceClaimStatus", kExtendedClaim),
-                                      quantity_map(19, "allocatedResources"),
-                                      one(20, "resources", kResources)};
+constexpr std::array kPodStatusFields{
+    text(1, "phase"),
+    many(2, "conditions", kPodCondition),
+    text(4, "reason"),
+    time(7, "startTime"),
+    many(8, "containerStatuses", kContainerStatus),
+    text(9, "qosClass"),
+    many(10, "initContainerStatuses", kContainerStatus),
+    text(11, "nominatedNodeName"),
+    many(15, "resourceClaimStatuses", kPodClaimStatus),
+    one(18, "extendedResourceClaimStatus", kExtendedClaim),
+    quantity_map(19, "allocatedResources"),
+    one(20, "resources", kResources),
+    many(21, "nodeAllocatableResourceClaimStatuses", kClaimAmount)};
 constexpr ProtoMessage kPodStatus{kPodStatusFields};
 constexpr std::array kPodFields{one(1, "metadata", kMeta), one(2, "spec", kPodSpec),
                                 one(3, "status", kPodStatus)};

@@ -102,6 +102,10 @@ class HostBackend {
   virtual bool cancel_binding(std::string_view /*pod_uid*/, std::string_view /*message*/) {
     return false;
   }
+  // The assumed pod occupies these amounts too (plimsoll_claim_amount). False: it is not assumed.
+  virtual bool add_amounts(std::string_view /*pod_uid*/, plimsoll_list /*amounts*/) {
+    return false;
+  }
   // Whether it was cancelled, by that or by the deletion of the pod.
   [[nodiscard]] virtual bool binding_cancelled(std::string_view /*pod_uid*/) { return false; }
 

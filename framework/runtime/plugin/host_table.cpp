@@ -293,6 +293,7 @@ void add_functions_of_the_scheduler(plimsoll_host& table) {
   pass_on<&HostBackend::reject_waiting>(table.reject_waiting);
   pass_on<&HostBackend::cancel_binding>(table.cancel_binding);
   pass_on<&HostBackend::binding_cancelled>(table.binding_cancelled);
+  pass_on<&HostBackend::add_amounts>(table.add_amounts);
   pass_on<&HostBackend::activate>(table.activate);
   table.post_binding = host_post_binding;
   table.run_on_loop = host_run_on_loop;

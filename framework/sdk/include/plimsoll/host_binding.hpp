@@ -50,6 +50,14 @@ class HostBinding : public HostCalls {
   [[nodiscard]] bool binding_cancelled(std::string_view pod_uid) const {
     return call(&plimsoll_host::binding_cancelled, pod_uid) != 0;
   }
+  // In reserve: the pod occupies these amounts on its node as well (KEP-5517), instead of those
+  // that its status names. False on a host older than 1.4, or if the pod is not assumed.
+  bool add_amounts(std::string_view pod_uid,
+                   const std::vector<plimsoll_claim_amount>& amounts) const {
+    const plimsoll_list list{amounts.data(), static_cast<uint32_t>(amounts.size()),
+                             sizeof(plimsoll_claim_amount)};
+    return call(&plimsoll_host::add_amounts, pod_uid, list) != 0;
+  }
   // Moves a waiting pod to the active queue and ignores its backoff.
   void activate(std::string_view pod_uid) const { call(&plimsoll_host::activate, pod_uid); }
 

@@ -270,7 +270,19 @@ typedef struct plimsoll_pod_claim { /* spec.resourceClaims[] */
   plimsoll_str template_name; /* resourceClaimTemplateName */
   uint32_t needless;          /* 1: its status says that no claim is needed */
   uint32_t reserved;
+  plimsoll_list containers; /* plimsoll_str: the names of those that have it in resources.claims;
+                               init containers first, in spec order */
 } plimsoll_pod_claim;
+
+/* What the devices of a claim are of a node's CPUs, memory and the like, or take of it. One
+ * resource of one entry of status.nodeAllocatableResourceClaimStatuses (KEP-5517), in base units.
+ */
+typedef struct plimsoll_claim_amount {
+  plimsoll_str claim; /* of the ResourceClaim */
+  plimsoll_str resource;
+  int64_t mapped;   /* the devices are this much of it */
+  int64_t overhead; /* using them takes this much: per pod, and per container for each of them */
+} plimsoll_claim_amount;
 
 typedef struct plimsoll_pod {
   uint32_t size;
@@ -321,6 +333,8 @@ typedef struct plimsoll_pod {
   uint32_t reserved2;
   plimsoll_list claims;        /* plimsoll_pod_claim, as in spec.resourceClaims */
   plimsoll_str extended_claim; /* status.extendedResourceClaimStatus.resourceClaimName */
+  plimsoll_list claim_amounts; /* plimsoll_claim_amount; part of `requests` and `used` */
+  plimsoll_str group;          /* spec.schedulingGroup.podGroupName */
 } plimsoll_pod;
 
 /* ---- nodes ---- */

@@ -336,6 +336,11 @@ typedef struct plimsoll_host {
   /* All of them, of one namespace or, if that is empty, of all: a list of `const plimsoll_object*`,
    * by namespace and name. The list is valid until the next call into the host. */
   plimsoll_list (*objects)(plimsoll_host_ctx*, plimsoll_str resource, plimsoll_str ns);
+  /* In reserve only, of the pod that it is called for. The pod occupies these amounts too
+   * (plimsoll_claim_amount, instead of the pod's own), until the API server shows it with its node
+   * or its place is given back; pod_event tells of it as of a pod that changed. Whatever the plugin
+   * adds it writes into the pod's status before Bind. 0: the pod is not assumed. */
+  uint32_t (*add_amounts)(plimsoll_host_ctx*, plimsoll_str pod_uid, plimsoll_list amounts);
 } plimsoll_host;
 
 /* Bits of plimsoll_plugin.flags; since 1.1.

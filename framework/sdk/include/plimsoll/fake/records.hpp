@@ -49,6 +49,11 @@ struct FakeRecords {
 
   std::map<std::string, std::string> nominations;  // pod name -> node, after the last nominate
   std::vector<std::string> cancelled;              // pod UIDs of cancelled bindings
+  struct AmountAdded {
+    std::string claim, resource;
+    int64_t mapped, overhead;
+  };
+  std::map<std::string, std::vector<AmountAdded>> amounts_added;  // by pod UID
 
   // ---- answers to plugins, set by tests
   // The verdict of all filters on a node in a what-if: a reason text, empty if the pod fits.

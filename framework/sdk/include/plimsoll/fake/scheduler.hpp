@@ -136,6 +136,14 @@ class FakeHost : public FakeRecords {
       if (of(c).bindings_can_be_cancelled) of(c).cancelled.push_back(text(uid));
       return of(c).bindings_can_be_cancelled ? 1 : 0;
     };
+    t.add_amounts = [](Ctx c, plimsoll_str uid, plimsoll_list amounts) -> uint32_t {
+      auto& kept = of(c).amounts_added[text(uid)];
+      kept.clear();
+      for (const auto& amount : List<plimsoll_claim_amount>(amounts)) {
+        kept.push_back({text(amount.claim), text(amount.resource), amount.mapped, amount.overhead});
+      }
+      return 1;
+    };
     t.activate = [](Ctx c, plimsoll_str uid) { of(c).activated.push_back(text(uid)); };
     t.complete = [](Ctx c, plimsoll_token* token, int32_t code, plimsoll_str message) {
       of(c).completed.push_back({token, code, text(message)});
