@@ -107,7 +107,7 @@ class Scheduler final : public Inbox {
   void show_gauges() const;  // any thread
 
   // ---- one attempt (scheduling_cycle.cpp)
-  bool schedule_one();
+  size_t schedule_one();  // how many pods were decided on: of a group several
   void consider(std::unique_ptr<Attempt> attempt);
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
@@ -116,8 +116,8 @@ class Scheduler final : public Inbox {
   // ---- for people who ask (explain.cpp)
   [[nodiscard]] Explanation explain_now(const ExplainRequest& request);
   [[nodiscard]] PodRef find_pod(const ExplainRequest& request) const;
-  [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& queued);
-  [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& queued,
+  [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& pod);
+  [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& pod,
                                                             Framework& framework);
 
   const std::unique_ptr<Parts> parts_;
