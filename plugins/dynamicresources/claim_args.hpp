@@ -12,6 +12,9 @@ struct ClaimArgs {
   static constexpr const char* kDefaults = R"({"filterTimeout":"10s","bindingTimeout":"10m0s"})";
   int64_t filter_timeout_ms = 10'000;  // accepted; a node's search is bounded by work, not by time
   int64_t binding_timeout_ms = 600'000;
+  // featureGates: what kube-scheduler's flag of that name says of these; both are off there.
+  bool list_attributes = false;   // DRAListTypeAttributes
+  bool node_allocatable = false;  // DRANodeAllocatableResources (KEP-5517)
 };
 
 // Throws `path: problem` lines.

@@ -6,6 +6,7 @@
 #include <plimsoll/plugin.hpp>
 #include <plimsoll/shared.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 
 #include "plugins/dynamicresources/claim_args.hpp"
 #include "plugins/dynamicresources/extended/extended_ask.hpp"
+#include "plugins/dynamicresources/footprint/footprint.hpp"
 #include "plugins/dynamicresources/store/claim_store.hpp"
 #include "plugins/dynamicresources/writes/claim_binding.hpp"
 
@@ -72,6 +74,8 @@ class DynamicResources {
     bool failed = false;                         // its devices did not become ready for their node
     std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
     std::vector<std::string> alternatives;       // "request/subrequest" that it has
+    std::vector<DeviceResult> results;           // with the gate DRANodeAllocatableResources
+    bool taken = false;  // another pod has it, and it stands for CPUs or the like
   };
   // An extended resource that the pod asks for.
   struct Extended {
@@ -96,17 +100,24 @@ class DynamicResources {
     std::pair<std::string, Variant*> last;    // of these, asked for last
     std::vector<size_t> unavailable;          // claims that some node cannot reach
     std::shared_ptr<std::vector<ClaimToBind>> to_bind;
+    std::shared_ptr<Footprint> footprint;  // with `to_bind`
   };
   using State = std::shared_ptr<Attempt>;
 
   // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each.
-  template <typename Visit>
-  [[nodiscard]] std::string each_claim(sdk::Pod pod, const Visit& visit) const;
+  [[nodiscard]] std::string each_claim(sdk::Pod pod,
+                                       const std::function<void(ClaimStore::Entry&)>& visit) const;
   [[nodiscard]] std::vector<Extended> extended_of(sdk::Pod pod) const;
   // Nothing: the node lacks a resource that no class stands behind.
   [[nodiscard]] static std::optional<std::string> from_devices(const Attempt& attempt,
                                                                sdk::Node node);
   [[nodiscard]] Variant& variant(Attempt& attempt, sdk::Pod pod, const std::string& which) const;
+  // What the pod's claims are of the node's CPUs and the like if those without devices get these.
+  // Nothing: no device of theirs has a say, or the gate DRANodeAllocatableResources is off.
+  [[nodiscard]] std::optional<Footprint> footprint(const Attempt& attempt, const Variant& variant,
+                                                   const std::vector<Allocation>& allocations,
+                                                   sdk::Pod pod, const Node& node,
+                                                   std::string& problem) const;
   [[nodiscard]] std::string missing_class(const Claim& claim) const;
   [[nodiscard]] const Attempt* attempt(const plimsoll_cycle& cycle) const;
   [[nodiscard]] Attempt* attempt(plimsoll_cycle& cycle) const;

@@ -84,6 +84,7 @@ class Inventory {
     return device.slice->attributes[attribute.slot].lists[value - kFirstListValue];
   }
 
+  [[nodiscard]] bool any_allocatable() const { return allocatable_ != 0; }
   [[nodiscard]] const Gates& gates() const { return gates_; }
 
  private:
@@ -118,6 +119,7 @@ class Inventory {
   uint64_t clock_ = 0;
   uint64_t shared_changed_ = 0;
   uint64_t devices_ = 0;
+  uint64_t allocatable_ = 0;  // slices with a device that has a footprint on its node
   mutable uint64_t judged_ = 0;
   std::unique_ptr<Questions<Question>> expressions_;
   std::unique_ptr<Questions<AttributeQuestion>> attributes_;

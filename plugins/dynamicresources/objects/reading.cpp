@@ -123,6 +123,12 @@ Device device_of(const plimsoll_device& from) {
     device.consumes.push_back(
         {text(each.name), amounts(each.counters), each.has_compatibility_groups != 0});
   }
+  for (const auto& each : List<plimsoll_device_allocatable>(from.allocatable)) {
+    device.allocatable.push_back({text(each.name), text(each.capacity_key),
+                                  set_amount(each.capacity_multiplier),
+                                  set_amount(each.device_multiplier), set_amount(each.per_pod),
+                                  set_amount(each.per_container)});
+  }
   device.allow_multiple_allocations = from.allow_multiple_allocations != 0;
   device.binds_to_node = from.binds_to_node != 0;
   device.binding_conditions = texts(from.binding_conditions);
@@ -183,12 +189,16 @@ constexpr std::string_view kForExtended = "resource.kubernetes.io/extended-resou
 
 }  // namespace
 
-std::string_view pod_of_extended(const plimsoll_meta& meta) {
-  if (sdk::Labels(meta.annotations).get(kForExtended) != "true") return {};
+std::string_view controller_uid(const plimsoll_meta& meta) {
   for (const plimsoll_owner& owner : List<plimsoll_owner>(meta.owners)) {
     if (owner.controller != 0) return view(owner.uid);
   }
   return {};
+}
+
+std::string_view pod_of_extended(const plimsoll_meta& meta) {
+  const bool is_one = sdk::Labels(meta.annotations).get(kForExtended) == "true";
+  return is_one ? controller_uid(meta) : std::string_view();
 }
 
 NodeSelector read_selector(const plimsoll_list& terms) {

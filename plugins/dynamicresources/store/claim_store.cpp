@@ -89,6 +89,22 @@ int32_t ClaimStore::decides(void* self, const plimsoll_pod* pod, plimsoll_str re
              : 0;
 }
 
+const Device* ClaimStore::device(const DeviceResult& result) const {
+  const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
+  return known == nullptr ? nullptr : known->device;
+}
+
+const Device* ClaimStore::device_on(const DeviceResult& result, const Node& node) const {
+  const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
+  if (known == nullptr) return nullptr;
+  const Slice& slice = known->slice->spec;
+  const auto here = [&](const auto& place) {
+    return place.all_nodes || (place.node_name && *place.node_name == node.name) ||
+           (place.node_selector && matches(*place.node_selector, node).value_or(false));
+  };
+  return here(slice) || (slice.per_device_nodes && here(*known->device)) ? known->device : nullptr;
+}
+
 void ClaimStore::stop_serving(const std::string& profile) {
   const auto served = served_.find(profile);
   if (served != served_.end() && --served->second == 0) served_.erase(served);

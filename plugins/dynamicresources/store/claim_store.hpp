@@ -59,6 +59,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
     // Where its devices can be reached; nothing: everywhere. Of one that is allocated.
     [[nodiscard]] std::optional<NodeSelector> reachable_from() const;
+    // Its devices. Of one that is allocated.
+    [[nodiscard]] const std::vector<DeviceResult>& results() const { return counted; }
     // Which requests its devices are for, by name. Of one that is allocated.
     [[nodiscard]] std::vector<std::string> requests_met() const;
 
@@ -82,6 +84,13 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // Null: there is none, or it cannot be read.
   [[nodiscard]] Entry* find(std::string_view ns, std::string_view name);
   [[nodiscard]] const DeviceClass* device_class(const std::string& name) const;
+
+  // Null: no slice has it; none that this node reaches.
+  [[nodiscard]] const Device* device(const DeviceResult& result) const;
+  [[nodiscard]] const Device* device_on(const DeviceResult& result, const Node& node) const;
+  [[nodiscard]] bool lists_attributes() const { return inventory_.gates().list_attributes; }
+  // Whether any device is, or takes, part of its node's CPUs or the like.
+  [[nodiscard]] bool any_allocatable() const { return inventory_.any_allocatable(); }
 
   // Counts what the claim will have.
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation);

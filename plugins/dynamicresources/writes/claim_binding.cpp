@@ -32,12 +32,14 @@ Json preconditions(const std::string& uid, const std::string& version) {
 }  // namespace
 
 ClaimBinding::ClaimBinding(sdk::Host host, std::shared_ptr<ClaimStore> store, Who pod,
-                           std::shared_ptr<std::vector<ClaimToBind>> claims, int64_t timeout_ms,
+                           std::shared_ptr<std::vector<ClaimToBind>> claims,
+                           std::shared_ptr<const Footprint> footprint, int64_t timeout_ms,
                            Done done)
     : host_(std::move(host)),
       store_(std::move(store)),
       pod_(std::move(pod)),
       claims_(std::move(claims)),
+      footprint_(std::move(footprint)),
       timeout_ms_(timeout_ms),
       done_(std::move(done)) {}
 
@@ -170,22 +172,26 @@ void ClaimBinding::wait_for_it() {
 }
 
 void ClaimBinding::tell_the_pod() {
+  Json status;
+  if (footprint_ != nullptr)
+    status["nodeAllocatableResourceClaimStatuses"] = footprint_json(*footprint_);
   for (const ClaimToBind& each : *claims_) {
     if (each.extended == nullptr) continue;
-    const Json body{
-        {"metadata", {{"uid", pod_.uid}}},
-        {"status", {{"extendedResourceClaimStatus", mappings_json(*each.extended, each.name)}}}};
-    return host_.api_request(
-        {"PATCH", "/api/v1/namespaces/" + pod_.ns + "/pods/" + pod_.name + "/status", kMergePatch,
-         text_of(body)},
-        [self = shared_from_this()](int status, std::string_view answer) {
-          self->host_.run_on_loop(0, [self, status, answer = std::string(answer)] {
-            if (status >= 200 && status <= 299) return self->settle();
-            self->fail("the pod cannot be told of its claim: " + failure_text(status, answer));
-          });
-        });
+    status["extendedResourceClaimStatus"] = mappings_json(*each.extended, each.name);
+    for (Json& entry : status["nodeAllocatableResourceClaimStatuses"]) {
+      if (entry["resourceClaimName"] == kUnnamed) entry["resourceClaimName"] = each.name;
+    }
+    if (footprint_ == nullptr) status.erase("nodeAllocatableResourceClaimStatuses");
   }
-  settle();
+  if (status.is_null()) return settle();
+  host_.api_request(
+      pod_status_request(pod_.ns, pod_.name, pod_.uid, std::move(status)),
+      [self = shared_from_this()](int code, std::string_view answer) {
+        self->host_.run_on_loop(0, [self, code, answer = std::string(answer)] {
+          if (code >= 200 && code <= 299) return self->settle();
+          self->fail("the pod cannot be told of its claims: " + failure_text(code, answer));
+        });
+      });
 }
 
 void ClaimBinding::look() {
@@ -343,6 +349,14 @@ ClaimBinding::Live ClaimBinding::live_of(const Json& object) {
   if (Json found = at("/metadata/finalizers"); found.is_array()) live.finalizers = std::move(found);
   if (Json found = at("/status/reservedFor"); found.is_array()) live.users = std::move(found);
   return live;
+}
+
+sdk::Host::ApiRequest pod_status_request(std::string_view ns, std::string_view name,
+                                         std::string_view uid, Json status) {
+  const Json body{{"metadata", {{"uid", std::string(uid)}}}, {"status", std::move(status)}};
+  return {"PATCH",
+          "/api/v1/namespaces/" + std::string(ns) + "/pods/" + std::string(name) + "/status",
+          kMergePatch, text_of(body)};
 }
 
 sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim, std::string_view pod_uid) {
