@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <plimsoll/resource_names.hpp>
 #include <set>
 #include <utility>
 

@@ -33,6 +33,14 @@ Status unresolvable(const sdk::Host& host, const std::string& text) {
   return host.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, text);
 }
 
+std::string zone_list(uint64_t mask) {
+  std::string text;
+  for (int zone = 0; zone < 64; ++zone) {
+    if ((mask >> zone & 1) != 0) text += (text.empty() ? "" : ",") + std::to_string(zone);
+  }
+  return text;
+}
+
 Node node_of(sdk::Node node) {
   return {node.name(), [node](std::string_view key) { return node.label(key); }};
 }
@@ -67,7 +75,9 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
       deallocated_(host.reason("deallocation of ResourceClaim completed")),
       stale_(host.reason("cannot schedule extended resource claim")),
       unfit_(host.reason("cannot fit resource")),
-      deleted_(host.reason("deletion of ResourceClaim completed")) {
+      deleted_(host.reason("deletion of ResourceClaim completed")),
+      away_(host.reason("no devices for the claims in the NUMA zones of the pod")),
+      unknown_(host.reason("the NUMA zones of the pod are not known")) {
   if (store_->lists_attributes() != args_.list_attributes) {
     throw std::runtime_error(
         "featureGates.DRAListTypeAttributes: must be the same in all profiles");
@@ -146,6 +156,12 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   }
   if (attempt->claims.empty() && attempt->extended.empty()) return Status::skip();
   if (!refused.empty()) return unresolvable(host_, refused);
+  if (args_.order != ClaimArgs::Order::kReference) {
+    attempt->forecasts = host_.find_service<plimsoll_zone_forecast>(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                                                    PLIMSOLL_ZONE_FORECAST_VERSION);
+    if (attempt->forecasts != nullptr)
+      attempt->asked = attempt->forecasts->ask(attempt->forecasts->self, pod.operator->());
+  }
   host_.set_state(cycle, std::move(attempt));
   return Status();
 }
@@ -212,6 +228,14 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
         verdicts.set(i, Status::unresolvable(none_));
         continue;
       }
+      if (args_.order == ClaimArgs::Order::kRequire) {
+        const bool known = zones(attempt, pod, nodes[i]).known;
+        if (known) outcome = allocate_near(attempt, *here.allocator, pod, nodes[i], 0);
+        if (!known || outcome.kind != Outcome::Kind::kAllocated) {
+          verdicts.set(i, Status::unresolvable(known ? away_ : unknown_));
+          continue;
+        }
+      }
     }
     if (counts) {
       std::vector<Allocation> allocations;
@@ -272,10 +296,11 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
   return nothing;
 }
 
-// Pods without alternatives among their devices have no preference.
+// Pods without alternatives among their devices have no preference, but for where they are.
 Status DynamicResources::pre_score(plimsoll_cycle& cycle, Pod, Nodes) {
   const Attempt* tried = attempt(cycle);
   if (tried == nullptr) return Status::skip();
+  if (tried->asked != nullptr) return Status();
   for (const Wanted& claim : tried->claims) {
     for (const Request& asked : claim.asks->requests) {
       if (asked.first_available) return Status();
@@ -296,8 +321,13 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes
     const Variant* made = which ? &variant(tried, pod, *which) : nullptr;
     // As upstream: where nothing is allocated now, nothing is scored.
     if (made == nullptr || made->allocator == nullptr) continue;
-    const Outcome outcome = made->allocator->allocate(node_of(nodes[i]));
+    const Outcome outcome = allocate_near(tried, *made->allocator, pod, nodes[i]);
     if (outcome.kind != Outcome::Kind::kAllocated) continue;
+    // Devices where the pod is count for more than any alternative.
+    const auto requests = static_cast<int64_t>(made->allocator->plan().requests.size());
+    const bool near =
+        tried.asked != nullptr && outcome.away == 0 && zones(tried, pod, nodes[i]).known;
+    if (near) scores[i] = (requests + 1) * kMostAlternatives * kMostAlternatives;
     size_t request = 0;  // of those that were allocated here
     for (const Wanted& claim : tried.claims) {
       for (const Request& asked : claim.asks->requests) {
@@ -338,7 +368,7 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   if (!which) return host_.error("claim allocation not found for node");
   Variant& made = variant(*tried, pod, *which);
   if (made.allocator != nullptr) {
-    const Outcome outcome = made.allocator->allocate(node_of(node));
+    const Outcome outcome = allocate_near(*tried, *made.allocator, pod, node);
     if (outcome.kind != Outcome::Kind::kAllocated) {
       return host_.error("claim allocation not found for node");
     }
@@ -374,6 +404,26 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   }
   tried->footprint = std::make_shared<Footprint>(std::move(*taken));
   return Status();
+}
+
+DynamicResources::Zones DynamicResources::zones(const Attempt& attempt, Pod pod, sdk::Node node) {
+  if (attempt.forecasts == nullptr) return {false, 0};
+  Zones found;
+  found.known = attempt.forecasts->zones(attempt.forecasts->self, attempt.asked, node.slot(),
+                                         str(pod.uid()), &found.mask) >= 0;
+  return found;
+}
+
+Outcome DynamicResources::allocate_near(const Attempt& attempt, Allocator& allocator, Pod pod,
+                                        sdk::Node node, uint32_t most_away) const {
+  const Zones wanted = attempt.asked == nullptr ? Zones() : zones(attempt, pod, node);
+  if (wanted.mask == 0) return allocator.allocate(node_of(node));
+  // A device without a zone is near every one.
+  const auto is_away = [&](const KnownDevice& device) {
+    const int zone = store_->zone_of(device);
+    return zone >= 0 && (wanted.mask >> zone & 1) == 0;
+  };
+  return allocator.allocate_near(node_of(node), is_away, most_away);
 }
 
 std::optional<Footprint> DynamicResources::footprint(const Attempt& attempt, const Variant& variant,
@@ -490,6 +540,13 @@ void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node n
   if (which) {
     if (Allocator* allocator = variant(tried, pod, *which).allocator.get()) {
       text += allocator->why(here);
+      const Zones pod_zones = tried.asked == nullptr ? Zones() : zones(tried, pod, node);
+      if (pod_zones.mask != 0) {
+        const Outcome outcome = allocate_near(tried, *allocator, pod, node);
+        text += "; the kubelet puts the pod into zones " + zone_list(pod_zones.mask);
+        if (outcome.kind == Outcome::Kind::kAllocated)
+          text += ", " + std::to_string(outcome.away) + " of its devices are elsewhere";
+      }
     }
   }
   if (text.ends_with("; ")) text.resize(text.size() - 2);

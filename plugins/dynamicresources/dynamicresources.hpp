@@ -3,6 +3,7 @@
 // kube-scheduler 1.37 does: same devices, same order. Kubernetes: pkg/scheduler/framework/plugins/
 // dynamicresources/dynamicresources.go. docs/claims.md has what differs.
 
+#include <plimsoll/services/zone_forecast.h>
 #include <plimsoll/plugin.hpp>
 #include <plimsoll/shared.hpp>
 
@@ -39,7 +40,7 @@ class DynamicResources {
   DynamicResources& operator=(const DynamicResources&) = delete;
 
   void start() { store_->start(); }
-  [[nodiscard]] static std::vector<plimsoll_event_interest> events();
+  [[nodiscard]] std::vector<plimsoll_event_interest> events() const;
   [[nodiscard]] sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
   sdk::Status pre_enqueue(sdk::Pod pod);
@@ -91,6 +92,11 @@ class DynamicResources {
   };
   // What one attempt knows; filters of several threads share it.
   struct Attempt {
+    ~Attempt() {
+      if (asked != nullptr) forecasts->end(forecasts->self, asked);
+    }
+    const plimsoll_zone_forecast* forecasts = nullptr;  // null: zones do not matter
+    void* asked = nullptr;                              // of it
     std::vector<Wanted> claims;
     std::vector<const Claim*> asks;                            // of those without devices
     std::vector<Extended> extended;                            // empty: no class stands behind any
@@ -118,6 +124,15 @@ class DynamicResources {
                                                    const std::vector<Allocation>& allocations,
                                                    sdk::Pod pod, const Node& node,
                                                    std::string& problem) const;
+  // The zones that the kubelet will give the pod on the node.
+  struct Zones {
+    bool known = true;
+    uint64_t mask = 0;  // none: the kubelet does not tie the pod there
+  };
+  [[nodiscard]] static Zones zones(const Attempt& attempt, sdk::Pod pod, sdk::Node node);
+  // As allocate(), but the devices are where the pod's CPUs and memory will be, as far as they can.
+  [[nodiscard]] Outcome allocate_near(const Attempt& attempt, Allocator& allocator, sdk::Pod pod,
+                                      sdk::Node node, uint32_t most_away = UINT32_MAX) const;
   [[nodiscard]] std::string missing_class(const Claim& claim) const;
   [[nodiscard]] const Attempt* attempt(const plimsoll_cycle& cycle) const;
   [[nodiscard]] Attempt* attempt(plimsoll_cycle& cycle) const;
@@ -127,7 +142,8 @@ class DynamicResources {
   ClaimArgs args_;
   sdk::Shared<ClaimStore> store_;
   std::string profile_;  // whose pods come here; empty: none has come
-  uint32_t none_, elsewhere_, invalid_pool_, deallocated_, stale_, unfit_, deleted_;
+  uint32_t none_, elsewhere_, invalid_pool_, deallocated_, stale_, unfit_, deleted_, away_,
+      unknown_;
 };
 
 }  // namespace plimsoll::dra

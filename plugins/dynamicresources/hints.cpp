@@ -15,6 +15,9 @@ using sdk::view;
 
 namespace {
 
+// NodeResourceTopology, which the ledger of zones is made from.
+constexpr std::string_view kReports = "noderesourcetopologies.v1alpha2.topology.node.k8s.io";
+
 bool names(Pod pod, const plimsoll_meta& claim) {
   const List<plimsoll_pod_claim> wanted(pod->claims);
   return pod.ns() == view(claim.ns) &&
@@ -25,9 +28,9 @@ bool names(Pod pod, const plimsoll_meta& claim) {
 
 }  // namespace
 
-std::vector<plimsoll_event_interest> DynamicResources::events() {
+std::vector<plimsoll_event_interest> DynamicResources::events() const {
   const uint32_t any = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
-  return {
+  std::vector<plimsoll_event_interest> all{
       {str("Node"),
        PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL |
            PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE,
@@ -37,6 +40,11 @@ std::vector<plimsoll_event_interest> DynamicResources::events() {
       {str(sdk::kDeviceClasses.resource), any, 0},
       {str(sdk::kResourceSlices.resource), any, 0},
       {str(sdk::kDeviceTaintRules.resource), PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE, 0}};
+  if (args_.order == ClaimArgs::Order::kRequire) {  // zones come free with pods and reports
+    all.push_back({str("Pod"), PLIMSOLL_ACTION_DELETE, 0});
+    all.push_back({str(kReports), any, 0});
+  }
+  return all;
 }
 
 std::string DynamicResources::each_claim(

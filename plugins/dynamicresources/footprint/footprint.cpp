@@ -165,8 +165,7 @@ std::vector<plimsoll_claim_amount> amounts(const Footprint& footprint) {
   std::vector<plimsoll_claim_amount> all;
   for (const ClaimFootprint& claim : footprint) {
     for (const auto& [resource, mapped] : claim.mapped) {
-      all.push_back(
-          {sdk::str(claim.claim), sdk::str(resource), base_units(resource, mapped), 0});
+      all.push_back({sdk::str(claim.claim), sdk::str(resource), base_units(resource, mapped), 0});
     }
     for (const auto& [resource, overhead] : claim.overhead) {
       Quantity total = overhead.per_pod.value_or(Quantity());
@@ -185,8 +184,9 @@ Refusal refusal(sdk::Pod pod, sdk::Node node, const Footprint& footprint) {
   Refusal refused;
   if (std::string text = uncovered(pod, footprint, all); !text.empty())
     return {{std::move(text)}, true};
-  const std::vector<plimsoll_claim_amount> before(List<plimsoll_claim_amount>(pod->claim_amounts).begin(),
-                                                  List<plimsoll_claim_amount>(pod->claim_amounts).end());
+  const std::vector<plimsoll_claim_amount> before(
+      List<plimsoll_claim_amount>(pod->claim_amounts).begin(),
+      List<plimsoll_claim_amount>(pod->claim_amounts).end());
   std::vector<std::string> names{"cpu", "memory", "ephemeral-storage"};
   for (const auto& each : List<plimsoll_resource>(pod->requests))
     names.emplace_back(view(each.name));

@@ -107,12 +107,35 @@ Capacity capacity_of(const plimsoll_device_capacity& from) {
   return capacity;
 }
 
+// The standard attribute (KEP-6072), or what drivers called it before, in any domain. Of a list the
+// first is the device's own.
+int zone_of(const std::map<std::string, AttributeValue>& attributes) {
+  const auto zone_in = [](const AttributeValue& value) -> int64_t {
+    if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+    const auto* list = std::get_if<std::vector<int64_t>>(&value);
+    return list == nullptr || list->empty() ? -1 : list->front();
+  };
+  constexpr int64_t kMostZones = 64;
+  const auto valid = [](int64_t zone) { return zone >= 0 && zone < kMostZones; };
+  const auto standard = attributes.find("resource.kubernetes.io/numaNode");
+  if (standard != attributes.end() && valid(zone_in(standard->second)))
+    return static_cast<int>(zone_in(standard->second));
+  for (const std::string_view wanted : {"numaNode", "numaNodeID", "numa"}) {
+    for (const auto& [name, value] : attributes) {
+      const std::string_view id = std::string_view(name).substr(name.rfind('/') + 1);
+      if (id == wanted && valid(zone_in(value))) return static_cast<int>(zone_in(value));
+    }
+  }
+  return -1;
+}
+
 Device device_of(const plimsoll_device& from) {
   Device device;
   device.name = text(from.name);
   for (const auto& each : List<plimsoll_device_attribute>(from.attributes)) {
     if (auto value = value_of(each)) device.attributes.emplace(text(each.name), std::move(*value));
   }
+  device.zone = zone_of(device.attributes);
   for (const auto& each : List<plimsoll_device_capacity>(from.capacity)) {
     device.capacity.emplace(text(each.name), capacity_of(each));
   }

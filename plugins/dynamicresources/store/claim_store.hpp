@@ -88,6 +88,10 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // Null: no slice has it; none that this node reaches.
   [[nodiscard]] const Device* device(const DeviceResult& result) const;
   [[nodiscard]] const Device* device_on(const DeviceResult& result, const Node& node) const;
+  // The NUMA zone of a device; -1: it has none, or nobody knows.
+  [[nodiscard]] int zone_of(const KnownDevice& device) const {
+    return device.device->zone >= 0 ? device.device->zone : books_.zone_of(device);
+  }
   [[nodiscard]] bool lists_attributes() const { return inventory_.gates().list_attributes; }
   // Whether any device is, or takes, part of its node's CPUs or the like.
   [[nodiscard]] bool any_allocatable() const { return inventory_.any_allocatable(); }

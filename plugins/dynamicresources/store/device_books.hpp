@@ -32,6 +32,8 @@ class DeviceBooks {
   // no slice says so.
   void claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
                      const std::string& node);
+  // The NUMA zone of a device that Device objects tell of; -1: none does.
+  [[nodiscard]] int zone_of(const KnownDevice& device) const;
   // Whom a slice concerns as the inventory has it: to be asked before it changes, and told after.
   struct Concerned {
     std::set<std::string> holders, nodes;

@@ -84,6 +84,7 @@ struct Device {
   std::optional<std::string> node_name;
   std::optional<NodeSelector> node_selector;
   bool all_nodes = false;
+  int zone = -1;  // NUMA, by an attribute; -1: none says
 };
 
 }  // namespace plimsoll::dra

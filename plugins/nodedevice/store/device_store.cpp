@@ -44,6 +44,11 @@ int32_t in_use(void* self, plimsoll_str node, const plimsoll_device_identity* de
   return static_cast<DeviceStore*>(self)->claims().is_in_use(sdk::view(node), *device) ? 1 : 0;
 }
 
+int32_t zone_of(void* self, plimsoll_str node, const plimsoll_device_identity* device) {
+  if (self == nullptr) return -1;
+  return static_cast<DeviceStore*>(self)->claims().zone_of(sdk::view(node), *device);
+}
+
 void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
   if (self == nullptr) return;
   static_cast<DeviceStore*>(self)->claims().hold(sdk::view(holder), sdk::view(node),
@@ -94,7 +99,8 @@ void DeviceStore::publish_accounts(const sdk::Host& host) {
                                                                   PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
   const bool ours = known != nullptr && known->hold == &hold;
   service_ = ours ? const_cast<plimsoll_device_accounts*>(known) : &tables.emplace_back();
-  *service_ = {sizeof *service_, 0, this, &unused_devices, &zones_of_pod, &join, &in_use, &hold};
+  *service_ = {sizeof *service_, 0,     this,    &unused_devices, &zones_of_pod, &join,
+               &in_use,          &hold, &zone_of};
   if (!ours &&
       !host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, service_))
     throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE
