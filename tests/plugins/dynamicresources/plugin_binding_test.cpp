@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <plimsoll/services/device_accounts.h>
+#include <plimsoll/services/zone_forecast.h>
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/plugins/dynamicresources/plugin_world.hpp"
 
@@ -17,7 +19,7 @@ using ::testing::HasSubstr;
 
 class ClaimBindingTest : public testing::Test {
  protected:
-  ClaimBindingTest() {
+  explicit ClaimBindingTest(const std::string& args = "{}") : world_(args) {
     world_.add_node({{"metadata", {{"name", "n"}}}});
     world_.show(std::string(sdk::kDeviceClasses.resource),
                 {{"metadata", {{"name", "cards"}}},
@@ -212,6 +214,125 @@ TEST_F(DeviceBooksTest, TheOtherBookIsToldWhatClaimsHave) {
   EXPECT_EQ(held_["default/c"], "n:V ") << "the driver says otherwise now";
   change("c", {{"allocation", nullptr}});
   EXPECT_EQ(held_["default/c"], "");
+}
+
+// A ledger that says where the kubelet puts every pod.
+class DeviceOrderTest : public ClaimBindingTest {
+ protected:
+  explicit DeviceOrderTest(const char* order = "topology")
+      : ClaimBindingTest(Json{{"deviceOrder", order}}.dump()) {
+    table_ = {sizeof table_, 0, this, ask, [](void*, void*) {}, zones};
+    EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                             PLIMSOLL_ZONE_FORECAST_VERSION, &table_));
+    // Zone 0 by the standard name, 1 by a driver's own, and a card that says nothing.
+    world_.show(std::string(sdk::kResourceSlices.resource),
+                {{"metadata", {{"name", "s"}}},
+                 {"spec",
+                  {{"driver", "d"},
+                   {"nodeName", "n"},
+                   {"pool", {{"name", "n"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                   {"devices",
+                    {card("a", "resource.kubernetes.io/numaNode", 0), card("b", "old/numaNode", 1),
+                     card("c", "other", 1)}}}}});
+  }
+  ~DeviceOrderTest() override { world_.plugin.reset(); }
+  static Json card(const char* name, const char* attribute, int zone) {
+    return {{"name", name}, {"attributes", {{attribute, {{"int", zone}}}}}};
+  }
+  static void* ask(void* self, const plimsoll_pod*) {
+    return static_cast<DeviceOrderTest*>(self)->tied_ ? self : nullptr;
+  }
+  static int32_t zones(void* self, void*, uint32_t, plimsoll_str, uint64_t* mask) {
+    *mask = static_cast<DeviceOrderTest*>(self)->mask_;
+    return static_cast<DeviceOrderTest*>(self)->known_ ? *mask != 0 : -1;
+  }
+  // What the claim gets; else why the node is refused.
+  std::string given(const std::string& claim) {
+    add_claim(claim);
+    sdk::FakeCycle cycle;
+    const sdk::Pod pod(
+        &world_.pod({{"metadata", {{"name", claim}, {"namespace", "default"}, {"uid", claim}}},
+                     {"spec",
+                      {{"containers", Json::array()},
+                       {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}}));
+    (void)world_.plugin->pre_filter(cycle, pod);
+    const auto verdict = world_.plugin->filter(cycle, pod, *world_.nodes[0]);
+    if (verdict.code != PLIMSOLL_SUCCESS) return verdict.reasons;
+    EXPECT_EQ(world_.plugin->reserve(cycle, pod, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
+    world_.host.completed.clear();
+    (void)world_.plugin->pre_bind(cycle, pod, "n");
+    EXPECT_EQ(end(), "ok");
+    return world_.claim("default/" +
+                        claim)["status"]["allocation"]["devices"]["results"][0]["device"];
+  }
+
+  plimsoll_zone_forecast table_{};
+  bool tied_ = true, known_ = true;
+  uint64_t mask_ = 0b10;
+};
+
+TEST_F(DeviceOrderTest, DevicesGoWhereThePodGoes) {
+  EXPECT_EQ(given("first"), "b");
+  EXPECT_EQ(given("second"), "c") << "a device without a zone is near every one";
+  EXPECT_EQ(given("third"), "a") << "better there than nowhere";
+}
+
+TEST_F(DeviceOrderTest, WithoutAForecastTheOrderIsTheReferences) {
+  tied_ = false;
+  EXPECT_EQ(given("untied"), "a");
+  tied_ = true;
+  known_ = false;
+  EXPECT_EQ(given("unknown"), "b");
+}
+
+class RequiredZonesTest : public DeviceOrderTest {
+ protected:
+  RequiredZonesTest() : DeviceOrderTest("require") {}
+};
+
+TEST_F(RequiredZonesTest, ANodeWithoutSuchDevicesIsRefused) {
+  EXPECT_EQ(given("first"), "b");
+  EXPECT_EQ(given("second"), "c");
+  EXPECT_EQ(given("third"), "no devices for the claims in the NUMA zones of the pod");
+  known_ = false;
+  EXPECT_EQ(given("unknown"), "the NUMA zones of the pod are not known");
+  tied_ = false;
+  EXPECT_EQ(given("untied"), "a") << "no kubelet ties it to zones";
+}
+
+TEST_F(RequiredZonesTest, APodOrAReportMayHelp) {
+  std::vector<std::string> resources;
+  for (const auto& each : world_.plugin->events()) {
+    resources.emplace_back(sdk::view(each.resource));
+  }
+  EXPECT_THAT(resources, ::testing::Contains("Pod"));
+  EXPECT_THAT(resources,
+              ::testing::Contains("noderesourcetopologies.v1alpha2.topology.node.k8s.io"));
+}
+
+// Devices that are CPUs of their node (KEP-5517).
+class FootprintTest : public ClaimBindingTest {
+ protected:
+  FootprintTest() : ClaimBindingTest(R"({"featureGates":{"DRANodeAllocatableResources":true}})") {
+    world_.nodes[0]->allocatable("cpu", 4000);
+    add_cards(
+        2, {{"nodeAllocatableResources", {{"cpu", {{"mapping", {{"deviceMultiplier", "2"}}}}}}}});
+    add_claim("c");
+  }
+};
+
+TEST_F(FootprintTest, IsToldToThePodAndTakenBack) {
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  ASSERT_EQ(world_.host.amounts_added["p-uid"].size(), 1U);
+  EXPECT_EQ(world_.host.amounts_added["p-uid"][0].mapped, 2000);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(world_.pod_patch["metadata"]["uid"], "p-uid");
+  EXPECT_EQ(world_.pod_patch["status"]["nodeAllocatableResourceClaimStatuses"],
+            Json::parse(R"([{"resourceClaimName": "c",
+                             "mapping": [{"name": "cpu", "quantity": "2"}]}])"));
+  world_.plugin->unreserve(cycle_, pod_, "n");
+  EXPECT_EQ(world_.pod_patch["metadata"]["uid"], "p-uid");
+  EXPECT_EQ(world_.pod_patch["status"]["nodeAllocatableResourceClaimStatuses"], Json::array());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-/* The service "plimsoll.io/zone-forecast", version 1: in which NUMA zones the kubelet is going to put
- * a pod's CPUs, memory and devices. NodeResourceTopologyMatch or TopologyScore publishes it. Plain C.
+/* The service "plimsoll.io/zone-forecast", version 1: in which NUMA zones the kubelet is going to
+ * put a pod's CPUs, memory and devices. NodeResourceTopologyMatch or TopologyScore publishes it.
+ * Plain C.
  */
 #ifndef PLIMSOLL_SERVICES_ZONE_FORECAST_H_
 #define PLIMSOLL_SERVICES_ZONE_FORECAST_H_
@@ -23,8 +24,8 @@ typedef struct plimsoll_zone_forecast {
   void* (*ask)(void* self, const plimsoll_pod* pod);
   void (*end)(void* self, void* asked);
   /* Of the pod on the node in this slot: 1 and its zones as a mask (bit i: zone i), those that it
-   * was promised there, or else those that it would get; 0: none, the kubelet does not tie it there;
-   * -1: not known, or the kubelet would refuse it. Any thread that filters or scores. */
+   * was promised there, or else those that it would get; 0: none, the kubelet does not tie it
+   * there; -1: not known, or the kubelet would refuse it. Any thread that filters or scores. */
   int32_t (*zones)(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint64_t* mask);
 } plimsoll_zone_forecast;
 
