@@ -415,6 +415,7 @@ DynamicResources::Zones DynamicResources::zones(const Attempt& attempt, Pod pod,
   Zones found;
   if (args_.order == ClaimArgs::Order::kReference) return found;
   if (attempt.forecasts == nullptr) return {false, 0};
+  if (attempt.asked == nullptr) return found;  // no kubelet ties it to zones
   found.known = attempt.forecasts->zones(attempt.forecasts->self, attempt.asked, node.slot(),
                                          str(pod.uid()), &found.mask) >= 0;
   return found;

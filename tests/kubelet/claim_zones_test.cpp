@@ -1,5 +1,5 @@
-// Devices of claims beside the CPUs, with real kubelets: the kubelet knows nothing of the claim when
-// it chooses CPUs, so the scheduler must have known where that would be.
+// Devices of claims beside the CPUs, with real kubelets: the kubelet knows nothing of the claim
+// when it chooses CPUs, so the scheduler must have known where that would be.
 //
 // PLIMSOLL_LONG=1: 8 nodes and 300 pods instead of 3 and 24, and beside them the share that
 // kube-scheduler's order of devices reaches.
@@ -64,8 +64,7 @@ class ClaimZonesTest : public ExporterTest {
     for (int card = 0; card < kCards; ++card) {
       devices.push_back(
           {{"name", "card-" + std::to_string(card)},
-           {"attributes",
-            {{"resource.kubernetes.io/numaNode", {{"int", zone_of_card(card)}}}}}});
+           {"attributes", {{"resource.kubernetes.io/numaNode", {{"int", zone_of_card(card)}}}}}});
     }
     create("resourceslices",
            {{"metadata", {{"name", node}}},
@@ -86,11 +85,12 @@ class ClaimZonesTest : public ExporterTest {
   }
 
   void add_pod(const std::string& name, int cpus) {
-    create(claim_path(),
-           {{"metadata", {{"name", name}}},
-            {"spec",
-             {{"devices",
-               {{"requests", {{{"name", "card"}, {"exactly", {{"deviceClassName", "cards"}}}}}}}}}}});
+    create(
+        claim_path(),
+        {{"metadata", {{"name", name}}},
+         {"spec",
+          {{"devices",
+            {{"requests", {{{"name", "card"}, {"exactly", {{"deviceClassName", "cards"}}}}}}}}}}});
     claims_.insert(name);
     json pod = pod_of(name, "", {{.cpus = cpus}});
     pod["spec"]["resourceClaims"] = {{{"name", "card"}, {"resourceClaimName", name}}};
@@ -166,12 +166,11 @@ class ClaimZonesTest : public ExporterTest {
     const std::size_t most = kubelets() * kCards * 3 / 4;
     for (int i = 0; i < count; ++i) {
       const std::string name = std::string(order) + "-" + std::to_string(i);
-      ASSERT_NO_FATAL_FAILURE(
-          add_pod(name, std::uniform_int_distribution<int>(1, 4)(random_)));
+      ASSERT_NO_FATAL_FAILURE(add_pod(name, std::uniform_int_distribution<int>(1, 4)(random_)));
       Life life;
       while (!wait_for(name, life)) {
-        if (HasFailure() || lives_.empty()) FAIL() << name << " finds no room; "
-                                                   << scheduler->output();
+        if (HasFailure() || lives_.empty())
+          FAIL() << name << " finds no room; " << scheduler->output();
         ASSERT_NO_FATAL_FAILURE(end_one());
       }
       int free_there = 0;
