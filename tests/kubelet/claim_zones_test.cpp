@@ -183,9 +183,13 @@ class ClaimZonesTest : public ExporterTest {
       const bool beside = zone_of_card(life.card) == life.zone;
       ++(beside ? share.beside : free_there > 0 ? share.could : share.could_not);
       lives_[name] = life;
-      if (lives_.size() >= most) ASSERT_NO_FATAL_FAILURE(end_one());
+      if (lives_.size() >= most) {
+        ASSERT_NO_FATAL_FAILURE(end_one());
+      }
     }
-    while (!lives_.empty()) ASSERT_NO_FATAL_FAILURE(end_one());
+    while (!lives_.empty()) {
+      ASSERT_NO_FATAL_FAILURE(end_one());
+    }
     std::cout << order << ": of " << count << " pods " << share.beside
               << " have device and CPUs in one zone, " << share.could << " could have had, "
               << share.could_not << " could not\n";
