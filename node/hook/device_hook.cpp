@@ -57,10 +57,11 @@ DeviceHook::DeviceHook(HookOptions options, metrics::Registry* registry)
                                       "Containers of pods with devices, by outcome (given, "
                                       "refused).",
                                       {"outcome"}});
-    missed_ = registry->gauges({"plimsoll_node_hook_missed_containers",
-                                "Containers that were made without the hook, at the last connect, "
-                                "though their pods have devices.",
-                                {}})
+    missed_ = registry
+                  ->gauges({"plimsoll_node_hook_missed_containers",
+                            "Containers that were made without the hook, at the last connect, "
+                            "though their pods have devices.",
+                            {}})
                   .with({});
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });

@@ -1,6 +1,6 @@
 #pragma once
-// Gives containers the devices that a scheduler has chosen for their pods: a plugin of the container
-// runtime (NRI). Answers from memory, and connects again for ever.
+// Gives containers the devices that a scheduler has chosen for their pods: a plugin of the
+// container runtime (NRI). Answers from memory, and connects again for ever.
 //
 // A container of a pod that was given nothing is left as it is. One that cannot be given what its
 // pod was promised is not made: the kubelet tries again.

@@ -13,7 +13,8 @@ void put(std::string& out, std::uint32_t value) {
 
 std::uint32_t number(std::string_view bytes, std::size_t at) {
   std::uint32_t value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
+  for (std::size_t i = at; i < at + 4; ++i)
+    value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
   return value;
 }
 

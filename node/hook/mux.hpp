@@ -1,7 +1,7 @@
 #pragma once
-// NRI's connection: one socket carries two logical ones, each a stream of ttrpc messages. A frame is
-// `u32 connection, u32 length, bytes`, a message `u32 length, u32 stream, u8 type, u8 flags, bytes`,
-// all big-endian; a message may span frames. Pure.
+// NRI's connection: one socket carries two logical ones, each a stream of ttrpc messages. A frame
+// is `u32 connection, u32 length, bytes`, a message `u32 length, u32 stream, u8 type, u8 flags,
+// bytes`, all big-endian; a message may span frames. Pure.
 
 #include <cstdint>
 #include <map>

@@ -39,14 +39,23 @@ Pod pod(pbf_reader in) {
   Pod pod;
   while (in.next()) {
     switch (in.tag()) {
-      case 1: pod.id = text(in); break;
-      case 2: pod.name = text(in); break;
-      case 3: pod.uid = text(in); break;
-      case 4: pod.ns = text(in); break;
+      case 1:
+        pod.id = text(in);
+        break;
+      case 2:
+        pod.name = text(in);
+        break;
+      case 3:
+        pod.uid = text(in);
+        break;
+      case 4:
+        pod.ns = text(in);
+        break;
       case 6:
         if (auto [key, value] = entry(in.get_message()); key == kAllocated) pod.allocated = value;
         break;
-      default: in.skip();
+      default:
+        in.skip();
     }
   }
   return pod;
@@ -57,10 +66,17 @@ Container container(pbf_reader in) {
   Container container;
   while (in.next()) {
     switch (in.tag()) {
-      case 2: container.pod_id = text(in); break;
-      case 3: container.name = text(in); break;
-      case 6: container.marked = entry(in.get_message()).first == kMark || container.marked; break;
-      default: in.skip();
+      case 2:
+        container.pod_id = text(in);
+        break;
+      case 3:
+        container.name = text(in);
+        break;
+      case 6:
+        container.marked = entry(in.get_message()).first == kMark || container.marked;
+        break;
+      default:
+        in.skip();
     }
   }
   return container;
@@ -100,10 +116,17 @@ Result<Request> decode_request(std::string_view message) {
   return decode<Request>(message, [](pbf_reader& in, Request& request) {
     while (in.next()) {
       switch (in.tag()) {
-        case 1: request.service = text(in); break;
-        case 2: request.method = text(in); break;
-        case 3: request.payload = text(in); break;
-        default: in.skip();
+        case 1:
+          request.service = text(in);
+          break;
+        case 2:
+          request.method = text(in);
+          break;
+        case 3:
+          request.payload = text(in);
+          break;
+        default:
+          in.skip();
       }
     }
   });
@@ -205,10 +228,17 @@ Result<Inventory> decode_inventory(std::string_view message) {
   return decode<Inventory>(message, [](pbf_reader& in, Inventory& all) {
     while (in.next()) {
       switch (in.tag()) {
-        case 1: all.pods.push_back(pod(in.get_message())); break;
-        case 2: all.containers.push_back(container(in.get_message())); break;
-        case 3: all.more = in.get_bool(); break;
-        default: in.skip();
+        case 1:
+          all.pods.push_back(pod(in.get_message()));
+          break;
+        case 2:
+          all.containers.push_back(container(in.get_message()));
+          break;
+        case 3:
+          all.more = in.get_bool();
+          break;
+        default:
+          in.skip();
       }
     }
   });

@@ -25,7 +25,8 @@ std::string big_endian(std::uint32_t value) {
 
 std::uint32_t number(const std::string& bytes, std::size_t at) {
   std::uint32_t value = 0;
-  for (std::size_t i = at; i < at + 4; ++i) value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
+  for (std::size_t i = at; i < at + 4; ++i)
+    value = value << 8 | static_cast<std::uint8_t>(bytes[i]);
   return value;
 }
 
@@ -81,11 +82,20 @@ std::string device_of(pbf_reader in) {
   std::int64_t major = 0, minor = 0;
   while (in.next()) {
     switch (in.tag()) {
-      case 1: path = in.get_string(); break;
-      case 2: type = in.get_string(); break;
-      case 3: major = in.get_int64(); break;
-      case 4: minor = in.get_int64(); break;
-      default: in.skip();
+      case 1:
+        path = in.get_string();
+        break;
+      case 2:
+        type = in.get_string();
+        break;
+      case 3:
+        major = in.get_int64();
+        break;
+      case 4:
+        minor = in.get_int64();
+        break;
+      default:
+        in.skip();
     }
   }
   return path + " " + type + " " + std::to_string(major) + ":" + std::to_string(minor);
@@ -223,8 +233,12 @@ Adjusted FakeRuntime::create(const RuntimePod& pod) {
       pbf_reader adjust = part.get_message();
       while (adjust.next()) {
         switch (adjust.tag()) {
-          case 2: adjusted.annotations.insert(pair_of(adjust.get_message())); break;
-          case 4: adjusted.variables.insert(pair_of(adjust.get_message())); break;
+          case 2:
+            adjusted.annotations.insert(pair_of(adjust.get_message()));
+            break;
+          case 4:
+            adjusted.variables.insert(pair_of(adjust.get_message()));
+            break;
           case 6: {
             pbf_reader linux_part = adjust.get_message();
             while (linux_part.next(1)) {
@@ -232,7 +246,8 @@ Adjusted FakeRuntime::create(const RuntimePod& pod) {
             }
             break;
           }
-          default: adjust.skip();
+          default:
+            adjust.skip();
         }
       }
     }

@@ -1,6 +1,6 @@
 #pragma once
-// The runtime's side of NRI (github.com/containerd/nri, pkg/adaptation), as far as a plugin sees it:
-// a socket, registration, configuration, what is there already, and containers that are made.
+// The runtime's side of NRI (github.com/containerd/nri, pkg/adaptation), as far as a plugin sees
+// it: a socket, registration, configuration, what is there already, and containers that are made.
 
 #include <filesystem>
 #include <map>

@@ -31,7 +31,8 @@ constexpr std::chrono::milliseconds kLong{60'000};
 std::vector<std::string> texts(const PodDevices& pod) {
   std::vector<std::string> texts;
   for (const DeviceNode& node : pod.nodes) {
-    texts.push_back(node.path + " " + std::to_string(node.major) + ":" + std::to_string(node.minor));
+    texts.push_back(node.path + " " + std::to_string(node.major) + ":" +
+                    std::to_string(node.minor));
   }
   return texts;
 }
@@ -96,10 +97,12 @@ TEST_F(PodDevicesTest, OthersAreWhatTheKernelShowsOfThem) {
   EXPECT_THAT(texts(of(R"({"rdma": [{"minor": 0, "id": "0000:15:00.0"}]})")),
               ElementsAre("/dev/infiniband/umad0 231:0", "/dev/infiniband/uverbs0 231:192",
                           "/dev/infiniband/rdma_cm 10:58"));
-  EXPECT_THAT(texts(of(R"({"rdma": [{"minor": 0, "extension": {"vfs": [{"busID": "0000:15:00.1"}]}}]})")),
-              ElementsAre("/dev/infiniband/uverbs9 231:201", "/dev/infiniband/rdma_cm 10:58"));
-  EXPECT_THAT(of(R"({"rdma": [{"minor": 0, "extension": {"vfs": [{"busID": "0000:13:00.0"}]}}]})").refusal,
-              HasSubstr("rdma 0 has no function 0000:13:00.0"));
+  EXPECT_THAT(
+      texts(of(R"({"rdma": [{"minor": 0, "extension": {"vfs": [{"busID": "0000:15:00.1"}]}}]})")),
+      ElementsAre("/dev/infiniband/uverbs9 231:201", "/dev/infiniband/rdma_cm 10:58"));
+  EXPECT_THAT(
+      of(R"({"rdma": [{"minor": 0, "extension": {"vfs": [{"busID": "0000:13:00.0"}]}}]})").refusal,
+      HasSubstr("rdma 0 has no function 0000:13:00.0"));
   int amd = -1;
   for (const json& device : devices_) {
     if (device["id"] == "0000:61:00.0") amd = device["minor"];
