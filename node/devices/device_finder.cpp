@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 
 #include "node/devices/link_text.hpp"
 
@@ -90,22 +91,24 @@ struct DeviceFinder::Search {
 
   void add(const TypeRule& rule, const fs::path& folder) {
     // A virtual function is its device's.
-    if (fs::exists(folder / "physfn") || !all_hold(folder, rule.match)) return;
+    if (!all_hold(folder, rule.match) || fs::exists(folder / "physfn")) return;
     FoundDevice device;
     device.type = rule.type;
     std::error_code error;
     const std::string name = fs::canonical(folder, error).filename();
     if (is_address(name)) device.address = name;
     if (!seen.emplace(rule.type, name).second) return;
-    device.id = rule.id.empty() ? name : sys_text(folder / rule.id).value_or(name);
+    if (!rule.id.empty()) device.id = sys_text(folder / rule.id).value_or("");
+    if (device.id.empty()) device.id = name;
     place(device, folder);
     if (!all_hold(folder, rule.healthy)) {
       device.fault = {"NotReady", "the conditions of a healthy " + rule.type + " do not hold"};
     }
-    if (auto resources = values_of(folder, rule.resources)) {
-      device.resources = std::move(*resources);
+    const auto resources = values_of(folder, rule.resources);
+    if (resources && parse_amounts(*resources)) {
+      device.resources = *resources;
     } else {
-      device.fault = {"Unreadable", "a file that says what it has is missing"};
+      device.fault = {"Unreadable", "a file that says what it has is missing, or says no quantity"};
     }
     for (const auto& [label, value] : rule.labels) {
       const auto text = values_of(folder, {{label, value}});

@@ -59,7 +59,7 @@ class Call {
 
 template <std::size_t kSize>
 std::string text_of(const std::array<char, kSize>& text) {
-  return {text.data(), std::find(text.begin(), text.end(), '\0')};
+  return plain_text({text.data(), std::find(text.begin(), text.end(), '\0')});
 }
 
 }  // namespace

@@ -10,6 +10,12 @@ namespace plimsoll::node {
 
 namespace fs = std::filesystem;
 
+std::string plain_text(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 std::optional<std::string> sys_text(const fs::path& path) {
   std::error_code error;
   if (fs::is_symlink(path, error)) return fs::read_symlink(path, error).filename().string();
@@ -19,10 +25,11 @@ std::optional<std::string> sys_text(const fs::path& path) {
   if (!std::getline(file, line)) return std::nullopt;
   line.erase(std::find_if(line.rbegin(), line.rend(), [](char c) { return c != ' '; }).base(),
              line.end());
-  return line;
+  return plain_text(std::move(line));
 }
 
 std::vector<fs::path> sys_paths(const fs::path& folder, const std::string& pattern) {
+  if (pattern.find_first_of("*?[") == std::string::npos) return {folder / pattern};
   glob_t found{};
   std::vector<fs::path> paths;
   if (glob((folder / pattern).c_str(), 0, nullptr, &found) == 0) {

@@ -12,10 +12,13 @@
 
 namespace plimsoll::node {
 
+// What a driver says, as a text that an object may hold: what is not printable ASCII becomes "?".
+[[nodiscard]] std::string plain_text(std::string text);
 // The first line of a file; of a folder its name, of a link the name of what it leads to. Nothing:
 // there is no such thing, or it cannot be read.
 [[nodiscard]] std::optional<std::string> sys_text(const std::filesystem::path& path);
-// Everything below `folder` that a shell pattern ("ports/*/state") matches, ascending.
+// Everything below `folder` that a shell pattern ("ports/*/state") matches, ascending. A path
+// without wildcards is itself, whether or not it is there.
 [[nodiscard]] std::vector<std::filesystem::path> sys_paths(const std::filesystem::path& folder,
                                                            const std::string& pattern);
 // Whether a text matches one of the shell patterns that "|" separates.

@@ -1,6 +1,7 @@
 #include "node/devices/type_rules.hpp"
 
 #include "node/kubelet/json_at.hpp"
+#include "node/machine/amounts.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -54,6 +55,11 @@ TypeRule rule_of(const At& at) {
   if (rule.type.empty()) throw WrongField(at.path + ".type: missing");
   if (rule.match.empty()) throw WrongField(at.path + ".match: missing; it would be every device");
   if (rule.resources.empty()) throw WrongField(at.path + ".resources: missing");
+  for (const auto& [name, value] : rule.resources) {
+    if (!value.starts_with('@') && !parse_amount(name, value)) {
+      throw WrongField(at.path + ".resources." + name + ": is neither a quantity nor \"@path\"");
+    }
+  }
   return rule;
 }
 

@@ -16,6 +16,10 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 
 constexpr const char* kBoot = "plimsoll.io/boot-id";  // also says that the object is ours
+// The policy (deploy/node-hook.yaml), and how long the API server's instances may take to see it,
+// in milliseconds.
+constexpr const char* kGuard = "plimsoll-device-allocated";
+constexpr std::int64_t kGuardBegins = 60'000;
 constexpr const char* kCheckpoints = "node.koordinator.sh/devices-checkpoints";
 
 const informer::ResourceType& device_kind() {
@@ -58,6 +62,7 @@ DeviceReporter::DeviceReporter(DeviceReporterOptions options, const std::string&
         faulty_ = true;
         changed();
       }) {
+  if (options_.hook) hook_ = std::make_unique<DeviceHook>(*options_.hook, registry);
   if (registry == nullptr) return;
   devices_ = registry->gauges({"plimsoll_node_devices",
                                "Devices that are reported, by type and health.",
@@ -75,6 +80,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
         options_.period};
   }
   if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
+  tell_hook(cluster);
   if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
   json published = json::parse(cluster.devices.text, nullptr, false);
   if (!published.is_object()) published = json::object();
@@ -82,16 +88,16 @@ DeviceReporter::Outcome DeviceReporter::pass(
   if (!std::exchange(restored_, true)) restore_faults(published);
   // Who deletes the object says that the cards were looked after.
   if (std::exchange(was_there_, !published.empty()) && !was_there_) finder_.forget_faults();
-  look(hardware);
+  look(hardware, stop);
   if (found_.devices.empty() && published.empty()) return {"", options_.period};
 
   DevicesInUse in_use;
   std::set<std::string> named;  // pods whose annotation says which devices they have
-  for (const auto& [uid, text] : cluster.allocated) {
-    if (in_use.add_annotation(text)) named.insert(uid);
+  for (const auto& [uid, pod] : cluster.allocated) {
+    if (in_use.add_annotation(pod.annotation)) named.insert(uid);
   }
   for (const DeviceState::Entry& entry : held.value_or(std::vector<DeviceState::Entry>())) {
-    in_use.ids.insert(entry.ids.begin(), entry.ids.end());
+    for (const std::string& id : entry.ids) in_use.ids.insert(id.substr(0, id.find("::")));
   }
   DeviceReport report = report_devices(found_, published, in_use,
                                        sdk::time_text(std::chrono::system_clock::now(), false));
@@ -101,6 +107,8 @@ DeviceReporter::Outcome DeviceReporter::pass(
   }
   count(report.devices);
   tell(report.problems);
+  reported_ = report.devices;
+  tell_hook(cluster);
 
   const json& before = value_at(published, {"spec", "devices"});
   const std::string node_trouble =
@@ -114,11 +122,61 @@ DeviceReporter::Outcome DeviceReporter::pass(
   return {done.trouble.empty() ? node_trouble : done.trouble, done.again};
 }
 
-void DeviceReporter::look(const Hardware* hardware) {
+void DeviceReporter::look(const Hardware* hardware, const std::stop_token& stop) {
   const auto now = Clock::now();
   if (!faulty_.exchange(false) && now < next_look_) return;
+  if (hook_) look_at_policy(stop);
   found_ = finder_.find(hardware);
   next_look_ = now + options_.period;
+}
+
+// Whoever may create or change a pod could say in its annotation that it has a device. The API
+// server can be made to let the scheduler's binding alone write it (deploy/node-hook.yaml), and
+// then shows when that began. Nothing in a pod shows who wrote an annotation so that its owner
+// could not forge it: managedFields do not tell of bindings, and can be emptied.
+void DeviceReporter::look_at_policy(const std::stop_token& stop) {
+  std::optional<std::int64_t> since;
+  for (const char* kind : {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}) {
+    informer::HttpRequest request;
+    request.path = std::string("/apis/admissionregistration.k8s.io/v1/") + kind + "/" + kGuard;
+    const auto answer = informer::call(client_, std::move(request), stop);
+    if (!answer) return;  // what was known stays
+    const json object = answer->ok() ? json::parse(answer->body, nullptr, false) : json::object();
+    const json& spec = value_at(object, {"spec"});
+    const auto made = sdk::parse_time(text_in(object, {"metadata", "creationTimestamp"}));
+    const json& actions = value_at(spec, {"validationActions"});
+    const bool counts =
+        spec.contains("validations")
+            ? text_in(spec, {"failurePolicy"}) == "Fail"
+            : text_in(spec, {"policyName"}) == kGuard && !spec.contains("matchResources") &&
+                  std::find(actions.begin(), actions.end(), "Deny") != actions.end();
+    if (!made || !counts) {
+      guarded_since_.reset();
+      return;
+    }
+    since = std::max(since.value_or(*made), *made);
+  }
+  guarded_since_ = since;
+}
+
+void DeviceReporter::tell_hook(const ClusterView& cluster) {
+  if (!hook_) return;
+  std::map<std::string, PodDevices> pods;
+  for (const auto& [uid, pod] : cluster.allocated) {
+    const auto made = sdk::parse_time(pod.created);
+    PodDevices& devices = pods[uid];
+    if (guarded_since_ && made && *made >= *guarded_since_ + kGuardBegins) {
+      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files);
+      continue;
+    }
+    devices.annotation = pod.annotation;
+    devices.refusal = guarded_since_
+                          ? "it is older than the admission policy by which its annotation can be "
+                            "believed: make it anew"
+                          : "nothing keeps others than the scheduler from writing its annotation: "
+                            "apply deploy/node-hook.yaml";
+  }
+  hook_->know(std::move(pods));
 }
 
 // No call shows that a card had a fault, and a new start of this program mends none.

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -19,12 +20,14 @@
 #include "node/devices/device_report.hpp"
 #include "node/exporter/node_watch.hpp"
 #include "node/exporter/object_writer.hpp"
+#include "node/hook/device_hook.hpp"
 
 namespace plimsoll::node {
 
 struct DeviceReporterOptions {
   FinderOptions finder;
-  bool remove = false;  // takes back what was published, and publishes nothing
+  std::optional<HookOptions> hook;  // not set: containers are not given devices here
+  bool remove = false;              // takes back what was published, and publishes nothing
   // Differs after each start of the machine, which ends faults of devices.
   std::string boot;
   std::chrono::milliseconds period{10'000};  // between two looks at the machine
@@ -46,11 +49,15 @@ class DeviceReporter {
   [[nodiscard]] Outcome pass(const ClusterView& cluster, const Hardware* hardware,
                              const std::optional<std::vector<DeviceState::Entry>>& held,
                              const std::stop_token& stop);
+  // Why containers are not given devices, for people; empty: they are, or need not be.
+  [[nodiscard]] std::string hook_trouble() const { return hook_ ? hook_->trouble() : ""; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void look(const Hardware* hardware);
+  void look(const Hardware* hardware, const std::stop_token& stop);
+  void look_at_policy(const std::stop_token& stop);
+  void tell_hook(const ClusterView& cluster);
   void restore_faults(const nlohmann::json& published);
   void count(const nlohmann::json& devices);
   void tell(const std::vector<std::string>& problems);
@@ -72,6 +79,11 @@ class DeviceReporter {
   bool was_there_ = false;      // the published object
   std::set<std::string> told_;  // problems that are in the log
   std::atomic<bool> faulty_ = false;
+  nlohmann::json reported_;  // spec.devices
+  // Since when nobody but the scheduler can say in an annotation which devices a pod has, in
+  // milliseconds; not set: anybody can.
+  std::optional<std::int64_t> guarded_since_;
+  std::unique_ptr<DeviceHook> hook_;
   DeviceFinder finder_;  // last: it may call
 };
 

@@ -163,10 +163,12 @@ class Doctor {
            " by the kubelet, which chooses them itself");
     }
     if (!counts_.empty()) {
+      const bool hook = options_.devices && options_.devices->hook;
       note(
           "finds devices that were given by number in its containers only if a runtime hook that "
           "reads " +
-          std::string(kAllocatedAnnotation) + " puts them there; this program does not");
+          std::string(kAllocatedAnnotation) + " puts them there" +
+          (hook ? ", as this program does" : "; this program does with --hook"));
     }
   }
 

@@ -286,7 +286,8 @@ struct Exporter::Impl {
   // The devices have their own say: neither report waits for the other.
   void report_devices(Outcome& outcome, const std::stop_token& stop) {
     if (!devices || preview_only) return;
-    const auto done = devices->pass(watch.view(), hardware ? &*hardware : nullptr, held, stop);
+    auto done = devices->pass(watch.view(), hardware ? &*hardware : nullptr, held, stop);
+    if (done.trouble.empty()) done.trouble = devices->hook_trouble();
     if (stop.stop_requested()) return;
     outcome.again = std::min(outcome.again, done.again);
     const std::lock_guard lock(mutex);

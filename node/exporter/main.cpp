@@ -36,6 +36,8 @@ struct Arguments {
   std::string devices = "off";
   std::string device_types;
   std::string nvml = FinderOptions().nvml;
+  bool hook = false;
+  std::string nri_socket = HookOptions().socket;
   std::string kubeconfig;
   std::string context;
   std::string bind_address = "127.0.0.1";
@@ -77,6 +79,12 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--device-types", into.device_types,
                  "A file with further kinds of devices (YAML or JSON)");
   app.add_option("--nvml", into.nvml, "NVIDIA's management library")->capture_default_str();
+  app.add_flag(
+      "--hook", into.hook,
+      "Give containers the devices that a scheduler has chosen for their pods, as a plugin "
+      "of the container runtime (with --devices=report)");
+  app.add_option("--nri-socket", into.nri_socket, "The runtime's socket for plugins (NRI)")
+      ->capture_default_str();
   app.add_option("--kubeconfig", into.kubeconfig,
                  "How to reach the API server (default: kubectl's rules, or the pod's service "
                  "account)");
@@ -215,11 +223,18 @@ Result<void> work(const Arguments& arguments, const sigset_t& signals) {
   if (!arguments.device_plugins.empty()) options.kubelet.device_plugins = arguments.device_plugins;
   options.hardware = this_machine;
   options.settings = std::move(*settings);
+  if (arguments.hook && arguments.devices != "report") {
+    return fail(ErrorCode::kInvalid, "--hook needs --devices=report: it gives what is reported");
+  }
   const auto finder = finder_options(arguments);
   if (!finder) return fail(finder.error());
   if (arguments.devices != "off") {
     options.devices.emplace().finder = *finder;
     options.devices->remove = arguments.devices == "remove";
+    if (arguments.hook) {
+      options.devices->hook.emplace().socket = arguments.nri_socket;
+      options.devices->hook->files.sys = finder->sys;
+    }
     options.devices->boot = sys_text("/proc/sys/kernel/random/boot_id").value_or("unknown");
   }
   if (arguments.doctor) {

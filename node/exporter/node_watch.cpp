@@ -150,7 +150,8 @@ struct NodeWatch::Impl {
     if (allocated.empty()) {
       state.allocated.erase(std::string(key.uid));
     } else {
-      state.allocated[std::string(key.uid)] = std::move(allocated);
+      state.allocated[std::string(key.uid)] = {std::move(allocated),
+                                               text_in(object, {"metadata", "creationTimestamp"})};
     }
   }
 

@@ -35,9 +35,13 @@ struct ClusterView {
   // (status.startTime). Running: it has, and the pod has not ended. Replaced: starting, and one of
   // the same name was there a moment ago.
   PodNames running, starting, replaced;
-  std::map<std::string, std::string> allocated;  // by UID: the annotation device-allocated
-  PublishedObject report;                        // the NodeResourceTopology
-  PublishedObject devices;                       // the Device object, if it was asked for
+  struct Allocated {
+    std::string annotation;  // device-allocated
+    std::string created;     // the pod, in RFC 3339
+  };
+  std::map<std::string, Allocated> allocated;  // by UID, pods that have one
+  PublishedObject report;                      // the NodeResourceTopology
+  PublishedObject devices;                     // the Device object, if it was asked for
 };
 
 // Watches them. Any thread.

@@ -13,6 +13,7 @@
 #include "tests/kube/yaml_json.hpp"
 #include "tests/node/fake_kubelet.hpp"
 #include "tests/node/fake_machine.hpp"
+#include "tests/node/fake_runtime.hpp"
 #include "tests/support/child_process.hpp"
 
 namespace plimsoll::test {
@@ -30,7 +31,8 @@ class NodeDevicesTest : public KubeTest {
     KubeTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     client_ = std::make_unique<KubeClient>(cluster().admin());
-    for (const char* file : {"deploy/node.yaml", "deploy/node-devices.yaml"}) {
+    for (const char* file : {"deploy/node.yaml", "deploy/node-devices.yaml",
+                             "deploy/node-hook.yaml", "deploy/base/rbac.yaml"}) {
       const auto documents = read_yaml(file);
       ASSERT_TRUE(documents) << documents.error().message;
       for (const json& document : *documents) {
@@ -63,6 +65,18 @@ class NodeDevicesTest : public KubeTest {
     return true;
   }
 
+  // That of the scheduler, of the service account that deploy/ gives it.
+  KubeAccess scheduler() {
+    const KubeReply reply = client_->post(std::string(kSystem) + "serviceaccounts/plimsoll/token",
+                                          {{"apiVersion", "authentication.k8s.io/v1"},
+                                           {"kind", "TokenRequest"},
+                                           {"spec", {{"expirationSeconds", 3600}}}});
+    EXPECT_TRUE(reply.ok()) << reply.body;
+    KubeAccess access{.server = cluster().server(), .ca_file = cluster().admin().ca_file};
+    access.token = reply.json()["status"]["token"];
+    return access;
+  }
+
   // That of the program's pod on node a.
   void get_token() {
     json pod = pod_object({.name = "agent"});
@@ -82,19 +96,31 @@ class NodeDevicesTest : public KubeTest {
     access_.token = reply.json()["status"]["token"];
   }
 
-  void start(const std::string& devices) {
+  void start(const std::string& devices, std::vector<std::string> more = {}) {
     program_.reset();
     const auto kubeconfig = folder_ / "kubeconfig";
     ASSERT_TRUE(cluster().write_kubeconfig(kubeconfig, access_));
     const auto paths = kubelet_.paths();
     const char* bin = std::getenv("PLIMSOLL_BIN_DIR");
     ASSERT_NE(bin, nullptr) << "PLIMSOLL_BIN_DIR is not set: run this test with ctest";
+    std::vector<std::string> line = {std::string(bin) + "/plimsoll-node",
+                                     "--node-name=a",
+                                     "--devices",
+                                     devices,
+                                     "--kubelet-root",
+                                     paths.root.string(),
+                                     "--device-plugin-dir",
+                                     paths.device_plugins.string(),
+                                     "--host-root",
+                                     machine_.sys().parent_path(),
+                                     "--nvml",
+                                     machine_.options().nvml,
+                                     "--kubeconfig",
+                                     kubeconfig.string(),
+                                     "--port=0"};
+    line.insert(line.end(), more.begin(), more.end());
     auto started = ChildProcess::start(
-        {.argv = {std::string(bin) + "/plimsoll-node", "--node-name=a", "--devices", devices,
-                  "--kubelet-root", paths.root.string(), "--device-plugin-dir",
-                  paths.device_plugins.string(), "--host-root", machine_.sys().parent_path(),
-                  "--nvml", machine_.options().nvml, "--kubeconfig", kubeconfig.string(),
-                  "--port=0"},
+        {.argv = line,
          .env = {{"HWLOC_SYNTHETIC", "pack:2 [numa(memory=17179869184)] core:4 pu:1"},
                  {"HWLOC_THISSYSTEM", "0"}}});
     ASSERT_TRUE(started) << started.error().message;
@@ -168,6 +194,49 @@ TEST_F(NodeDevicesTest, ItsRightsEndAtItsNodeAndAtAmounts) {
   EXPECT_TRUE(agent.del(std::string(kDevices) + "/a").ok());
   EXPECT_EQ(agent.patch(std::string(kNodes) + "/a", {{"spec", {{"unschedulable", true}}}}).status,
             403);
+}
+
+// Whoever may write pods cannot say that a pod has a device, and a binding can: the scheduler's.
+TEST_F(NodeDevicesTest, OnlyTheSchedulerSaysWhichDevicesAPodHas) {
+  constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
+  const auto says = [&](const std::string& text) {
+    return json{{"metadata", {{"annotations", {{kAllocated, text}}}}}};
+  };
+  ASSERT_TRUE(client_->post(pods_path(), pod_object({.name = "probe"})).ok());
+  int tries = 0;
+  ASSERT_TRUE(eventually([&] {  // a policy takes a moment to count; what does not change is allowed
+    return client_->patch(pods_path("probe"), says(std::to_string(++tries))).status == 422;
+  }));
+  json pod = pod_object({.name = "honest"});
+  ASSERT_TRUE(client_->post(pods_path(), pod).ok());
+  EXPECT_EQ(client_->patch(pods_path("honest"), says("{}")).status, 422);
+  EXPECT_EQ(client_->patch(pods_path("honest") + "/status", says("{}")).status, 422);
+  EXPECT_TRUE(client_->patch(pods_path("honest"), {{"metadata", {{"labels", {{"a", "b"}}}}}}).ok());
+  pod["metadata"]["name"] = "forged";
+  pod["metadata"]["annotations"][kAllocated] = "{}";
+  EXPECT_EQ(client_->post(pods_path(), pod).status, 422);
+
+  const std::string given = R"({"gpu":[{"minor":7,"id":"GPU-7"}]})";
+  json binding = binding_object("honest", "a");
+  binding["metadata"]["annotations"][kAllocated] = given;
+  EXPECT_EQ(client_->post(pods_path("honest") + "/binding", binding).status, 422)
+      << "another scheduler";
+  KubeClient scheduler_client(scheduler());
+  const KubeReply bound = scheduler_client.post(pods_path("honest") + "/binding", binding);
+  EXPECT_TRUE(bound.ok()) << bound.body;
+  const json now = client_->get(pods_path("honest")).json();
+  EXPECT_EQ(now["metadata"]["annotations"][kAllocated], given);
+  EXPECT_EQ(client_->patch(pods_path("honest"), says(R"({"gpu":[{"minor":0}]})")).status, 422);
+
+  machine_.make_dgx();
+  node::test::FakeRuntime runtime;
+  start("report", {"--hook", "--nri-socket", runtime.socket()});
+  (void)runtime.accept();
+  ASSERT_TRUE(eventually([&] { return !published().is_null(); })) << program_->output();
+  const node::test::RuntimePod seen{now["metadata"]["uid"], {{kAllocated, given}}};
+  EXPECT_TRUE(eventually([&] {
+    return runtime.create(seen).error.find("older than the admission policy") != std::string::npos;
+  })) << "it sees the policy, and that the pod may have been there before it counted";
 }
 
 }  // namespace

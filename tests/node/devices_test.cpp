@@ -380,8 +380,13 @@ TEST_F(DevicesTest, ANewKindNeedsNoCode) {
   EXPECT_THAT(ids("dpu", false), ElementsAre(Pair(1, "S-2")));
   EXPECT_THAT(read("dpu")[0].labels, ElementsAre(Pair("example.com/rev", "b-2")));
   EXPECT_THAT(ids("tpu", true), ElementsAre(Pair(0, "tpu7"))) << "not on the bus at all";
-  std::filesystem::remove(tpu / "lanes");
+  std::ofstream(tpu / "lanes") << "many\n";  // the API server would refuse the whole object
   look();
+  EXPECT_EQ(reason("tpu", 0), "Unreadable");
+  std::filesystem::remove(tpu / "lanes");
+  std::ofstream(machine_.sys() / "bus/pci/devices/0000:51:00.0/serial") << "S\xff\n";
+  look();
+  EXPECT_THAT(ids("dpu", true), ElementsAre(Pair(0, "S?"))) << "it stays what it was by its place";
   EXPECT_EQ(reason("tpu", 0), "Unreadable");
 }
 
@@ -393,6 +398,8 @@ TEST(TypeRules, SayWhatIsWrongWithThem) {
            {R"({"types": [{"type": "x", "match": {"a": "b"}}]})", "types[0].resources: missing"},
            {R"({"types": [{"match": {"a": "b"}, "resources": {"a": "1"}}]})",
             "types[0].type: missing"},
+           {R"({"types": [{"type": "x", "match": {"a": "b"}, "resources": {"a": "much"}}]})",
+            "types[0].resources.a: is neither"},
            {R"({"types": [{"typ": "x"}]})", "types[0].typ: there is no such field"},
            {R"({"types": [{"match": {"a": 1}}]})", "types[0].match.a: must be a string"}}) {
     const auto rules = parse_type_rules(text);

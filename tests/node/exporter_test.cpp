@@ -24,6 +24,7 @@
 #include "plugins/topology/report/nrt_object.hpp"
 #include "tests/node/fake_kubelet.hpp"
 #include "tests/node/fake_machine.hpp"
+#include "tests/node/fake_runtime.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -35,6 +36,7 @@ using sandbox::kNodes;
 using sandbox::kPods;
 using test::FakeKubelet;
 using test::FakeMachine;
+using test::FakeRuntime;
 using test::kGpu;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -576,6 +578,25 @@ TEST_F(DeviceExporterTest, WhatWasPublishedIsTakenBack) {
   make(kDevices, {{"metadata", {{"name", "n"}}}, {"spec", {{"devices", json::array()}}}});
   EXPECT_TRUE(in_trouble("is another program's"));
   EXPECT_FALSE(published().is_null());
+}
+
+TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
+  FakeRuntime runtime;
+  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
+  start_running();
+  (void)runtime.accept();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  const std::string forged = R"({"gpu":[{"minor":7}]})";
+  json pod = {{"metadata",
+               {{"name", "forged"},
+                {"namespace", "default"},
+                {"annotations", {{"scheduling.koordinator.sh/device-allocated", forged}}}}},
+              {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}};
+  make(kPods, pod);
+  const auto answer = runtime.create(
+      {(*store_.get(kPods, {"default", "forged"}))->uid, pod["metadata"]["annotations"]});
+  EXPECT_THAT(answer.error, HasSubstr("apply deploy/node-hook.yaml"));
+  EXPECT_THAT(answer.devices, IsEmpty());
 }
 
 TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
