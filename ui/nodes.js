@@ -272,10 +272,11 @@ function nextOfKubelet(node) {
   }[node.policy];
   const names = [...new Set(node.zones.flatMap((zone) => Object.keys(zone.res)))];
   const rows = names.map((name) => {
+    const left = node.res[name] ? freeOf(node.res[name]) : Infinity; // zones may not know what pods have of devices
     const most = mostInAZone(node, name);
     const best = node.zones.filter((zone) => zone.res[name] && freeOf(zone.res[name]) === most && most > 0);
-    const all = node.zones.reduce((sum, zone) => sum + freeOf(zone.res[name]), 0);
-    return [name, amount(name, most), best.map((zone) => zone.id).join(", ") || "–", amount(name, all)];
+    const all = Math.min(left, node.zones.reduce((sum, zone) => sum + freeOf(zone.res[name]), 0));
+    return [name, amount(name, Math.min(left, most)), best.map((zone) => zone.id).join(", ") || "–", amount(name, all)];
   });
   const promised = (node.pods || []).filter((pod) => pod.state === "promised").length;
   return [

@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
             focus = "return document.activeElement.dataset.key || document.activeElement.textContent"
             browser.keys(TAB)
             self.assertEqual(browser.js(focus), "Skip to the content")
-            for _ in range(3):
+            for _ in range(4):
                 browser.keys(TAB)
             self.assertEqual(browser.js(focus), "Run")
             for _ in range(20):  # the controls, then one stop for all nodes
@@ -419,7 +419,7 @@ class Live(unittest.TestCase):
             self.create_pods(5, "too-large", "999")
             browser.wait(told, 4)
             self.assertIn("Pods that NodeResourcesFit refused at their last try: now 5, at least 0, at most 5", browser.text())
-            self.assertEqual(browser.js("return document.querySelectorAll('#main figure').length"), 5)
+            self.assertEqual(browser.js("return document.querySelectorAll('#main figure').length"), 7)
             if PICTURES:
                 browser.picture(f"{PICTURES}/history.png")
             browser.js("location.hash = '#queue'")
