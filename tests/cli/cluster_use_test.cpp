@@ -384,7 +384,7 @@ TEST_F(WhatIf, TakesThePodThatAnObjectMakes) {
 }
 
 TEST_F(WhatIf, SaysWhatIsWrong) {
-  EXPECT_THAT(refused("kind: ["), HasSubstr("pod:1:"));
+  EXPECT_THAT(refused("kind: ["), HasSubstr("not valid YAML"));
   EXPECT_THAT(refused(""), HasSubstr("one object is wanted"));
   EXPECT_THAT(refused("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"),
               HasSubstr("a Node makes no pods"));
