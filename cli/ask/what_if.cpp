@@ -34,7 +34,8 @@ Result<PodRef> pod_of_manifest(std::string_view text, SymbolTable& symbols) {
           : "default";
   if (objects->front().kind != "Pod") {
     if (!object.contains(pod_template) || !object[pod_template].is_object())
-      return fail(ErrorCode::kInvalid, "a " + objects->front().kind + " makes no pods: a Pod is wanted");
+      return fail(ErrorCode::kInvalid,
+                  "a " + objects->front().kind + " makes no pods: a Pod is wanted");
     object = json(object[pod_template]);
   }
   json& metadata = object["metadata"];

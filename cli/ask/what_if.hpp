@@ -13,7 +13,8 @@ class SymbolTable;
 namespace plimsoll::cli {
 
 // The pod of a manifest, YAML or JSON, or the one that a Deployment or the like would make: without
-// a node and under a UID that no pod has. What admission would add (LimitRanges, priorities, runtime classes) is not there.
+// a node and under a UID that no pod has. What admission would add (LimitRanges, priorities,
+// runtime classes) is not there.
 [[nodiscard]] Result<PodRef> pod_of_manifest(std::string_view text, SymbolTable& symbols);
 
 }  // namespace plimsoll::cli
