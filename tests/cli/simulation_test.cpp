@@ -412,6 +412,21 @@ TEST(PlimsollSimulation, WritesPodsAsCsv) {
   EXPECT_THAT(done.err, HasSubstr("note: 2 nodes (closed, ...) have neither"));
 }
 
+TEST(PlimsollSimulation, WritesFiguresAsCsv) {
+  const Simulated done =
+      simulate({node("n", kTotal)},
+               {pod("a", {{"cpu", "1"}}), pod("b", {{"cpu", "1"}}), pod("c", {{"cpu", "9"}})},
+               {"-o", "csv", "--report"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, StartsWith("figure,value\npods,3\nbound,2\nrefusedByKubelets,0\nevicted,0\n"
+                                   "waitedSeconds50,0.000000\nwaitedSeconds90,0.000000\n"
+                                   "waitedSeconds99,0.000000\nhours cpu,"));
+  EXPECT_THAT(done.out, HasSubstr("\nhoursThere cpu,"));
+  EXPECT_THAT(simulate({node("n", kTotal)}, {}, {"-o", "csv", "--report"}).out,
+              HasSubstr("\nwaitedSeconds50,\n"))
+      << "nobody waited";
+}
+
 TEST(PlimsollSimulation, TakesPodsOfOtherSchedulers) {
   const std::string profile = std::string(kPlainProfile) +
                               "profiles: [{schedulerName: one}, "

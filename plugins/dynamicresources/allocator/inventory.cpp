@@ -243,6 +243,13 @@ void Inventory::each_of(std::string_view node,
   }
 }
 
+std::vector<std::string> Inventory::nodes() const {
+  std::vector<std::string> names;
+  for (const auto& [node, pools] : local_)
+    if (!pools.empty()) names.push_back(node);
+  return names;
+}
+
 const NodePools& Inventory::on(const Node& node) {
   auto found = views_.find(node.name);
   if (found == views_.end()) found = views_.emplace(node.name, nullptr).first;

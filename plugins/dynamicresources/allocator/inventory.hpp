@@ -64,6 +64,9 @@ class Inventory {
   // Calls `use` for each device of a slice that is of this node alone.
   void each_of(std::string_view node, const std::function<void(const KnownDevice&)>& use) const;
 
+  // The nodes that have such slices.
+  [[nodiscard]] std::vector<std::string> nodes() const;
+
   // Good until a slice changes or the node is forgotten.
   [[nodiscard]] const NodePools& on(const Node& node);
 

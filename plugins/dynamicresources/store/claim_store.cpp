@@ -56,9 +56,11 @@ ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
       inventory_(numbers_, std::move(judge), gates),
       books_(host_, inventory_, allocated_) {
   publish();
+  publish_state();
 }
 
 ClaimStore::~ClaimStore() {
+  shown_->self = nullptr;
   if (published_->self == this) published_->self = nullptr;
 }
 
@@ -152,6 +154,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     if (known == claims_.end()) return;
     for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
     books_.claim_counted(key.first + "/" + key.second, {}, {});
+    touch(known->second.counted);
     if (const auto at = extended_.find(known->second.extended_of_);
         at != extended_.end() && at->second == key) {
       extended_.erase(at);
@@ -197,6 +200,7 @@ void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
   let_go(pod_uid);
   for (const DeviceResult& result : allocation.results) allocated_.add(result);
   books_.claim_counted("pod " + std::string(pod_uid), allocation.results, {});
+  touch(allocation.results);
   held_.emplace(pod_uid, std::move(allocation));
 }
 
@@ -213,6 +217,7 @@ void ClaimStore::let_go(std::string_view pod_uid) {
   if (held == held_.end()) return;
   for (const DeviceResult& result : held->second.results) allocated_.remove(result);
   books_.claim_counted("pod " + std::string(pod_uid), {}, {});
+  touch(held->second.results);
   held_.erase(held);
 }
 
@@ -243,6 +248,8 @@ void ClaimStore::recount(Entry& claim) {
   }
   for (const DeviceResult& result : claim.counted) allocated_.remove(result);
   for (const DeviceResult& result : now) allocated_.add(result);
+  touch(claim.counted);
+  touch(now);
   claim.counted = std::move(now);
   books_.claim_counted(std::string(view(claim.object->object.meta.ns)) + "/" +
                            std::string(view(claim.object->object.meta.name)),
@@ -263,12 +270,14 @@ Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {
 void ClaimStore::slice_event(std::string_view slice) {
   const std::string name(slice);
   DeviceBooks::Concerned before = books_.concerned_by(name);
+  touch_slice(name);
   const plimsoll_resource_slice* object = host_.object(sdk::kResourceSlices, {}, name);
   if (object == nullptr || object->object.unreadable.len != 0) {
     inventory_.remove(name);
   } else {
     inventory_.set(tainted(*object));
   }
+  touch_slice(name);
   books_.slice_changed(name, std::move(before));
 }
 
@@ -284,7 +293,9 @@ void ClaimStore::rule_event(std::string_view name) {
         {text(object->taint.key), text(object->taint.value), text(object->taint.effect)}};
   }
   for (const plimsoll_resource_slice* slice : host_.objects(sdk::kResourceSlices)) {
-    if (slice->object.unreadable.len == 0) inventory_.set(tainted(*slice));
+    if (slice->object.unreadable.len != 0) continue;
+    inventory_.set(tainted(*slice));
+    touch_slice(std::string(view(slice->object.meta.name)));
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <plimsoll/claims.h>
 #include <plimsoll/services/claimed_resources.h>
+#include <plimsoll/state_source.h>
 #include <plimsoll/plugin.hpp>
 
 #include <functional>
@@ -122,6 +123,10 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void adopt(Entry& claim, std::string_view pod_uid);
   void let_go(std::string_view pod_uid);
 
+  // {"nodes": {NAME: {"claimDevices": {DRIVER: {POOL: {DEVICE: ...}}}}}}, of devices that are of
+  // one node; docs/ui.md has the fields.
+  [[nodiscard]] std::string describe(const std::vector<std::string>& nodes) const;
+
   // Good until anything here changes.
   [[nodiscard]] std::unique_ptr<Allocator> allocator(const std::vector<const Claim*>& claims) {
     return std::make_unique<Allocator>(
@@ -137,9 +142,15 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void rule_event(std::string_view name);
   [[nodiscard]] Slice tainted(const plimsoll_resource_slice& object) const;
   void publish();
+  void publish_state();
   static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
   void class_event(const std::string& name);
   void recount(Entry& claim);
+  // People are shown the devices' nodes otherwise now.
+  void touch(const std::vector<DeviceResult>& results) const;
+  void touch_slice(const std::string& name) const;
+  void append_device(std::string& out, const KnownDevice& device) const;
+  void append_holder(std::string& out, const std::string& holder) const;
   [[nodiscard]] std::string other_owner(const Entry& claim) const;
   void tell(const Key& claim);
 
@@ -154,6 +165,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   std::map<std::string, Allocation, std::less<>> held_;  // by pod
   std::map<std::string, int, std::less<>> served_;       // profiles, by how many instances
   plimsoll_claimed_resources* published_ = nullptr;
+  plimsoll_state_source* shown_ = nullptr;
   struct Class : DeviceClass {
     std::string resource;  // extendedResourceName
     int64_t created_ms = 0;

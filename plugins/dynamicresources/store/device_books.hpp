@@ -40,6 +40,12 @@ class DeviceBooks {
   };
   [[nodiscard]] Concerned concerned_by(const std::string& slice) const;
   void slice_changed(const std::string& slice, Concerned before);
+  // Whom claim_counted has named with the device; null: nobody.
+  [[nodiscard]] const std::set<std::string>* holders_of(const KnownDevice& device) const {
+    const Slice& slice = device.slice->spec;
+    const auto found = holders_.find({slice.driver, slice.pool, device.device->name});
+    return found == holders_.end() ? nullptr : &found->second;
+  }
 
  private:
   using DeviceName = std::array<std::string, 3>;  // driver, pool, device

@@ -60,6 +60,13 @@ void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len)
   put(sink, text.data(), text.size());
 }
 
+void describe_nodes(void* self, const uint32_t* slots, size_t count,
+                    void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
+  const std::string text =
+      accounts_json(static_cast<DeviceStore*>(self)->accounts(), {slots, count});
+  put(sink, text.data(), text.size());
+}
+
 constexpr std::string_view kGpuVendorLabel = "node.koordinator.sh/gpu-vendor";
 constexpr std::string_view kGpuModelLabel = "node.koordinator.sh/gpu-model";
 constexpr std::string_view kPolicyLabel = "node.koordinator.sh/gpu-partition-policy";
@@ -82,6 +89,7 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
+  state_.describe_nodes = &describe_nodes;
   publish_accounts(host);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &state_);

@@ -101,6 +101,50 @@ TEST_F(ClaimBindingTest, WaitsForConditionsAndCountsThem) {
             std::vector<double>{1});
 }
 
+// As `plimsoll top` has it.
+TEST_F(ClaimBindingTest, ShowsWhoHasWhichDevices) {
+  const auto shown = [this](std::optional<uint32_t> slot) {
+    const auto* source = world_.host.handle().find_service<plimsoll_state_source>(
+        "plimsoll.io/state/DynamicResources", 1);
+    std::string text;
+    const auto put = [](void* sink, const void* bytes, size_t len) {
+      static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+    };
+    if (slot)
+      source->describe_nodes(source->self, &*slot, 1, put, &text);
+    else
+      source->describe(source->self, put, &text);
+    return Json::parse(text);
+  };
+  world_.host.add(*world_.nodes[0]);
+  const uint32_t slot = world_.nodes[0]->slot();
+  const auto devices = [&] {
+    const Json all = shown({});
+    EXPECT_EQ(shown(slot), all);
+    EXPECT_EQ(shown(slot + 1), Json::parse(R"({"nodes":{}})"));
+    return all["nodes"]["n"]["claimDevices"]["d"]["n"];
+  };
+  const auto touched = [this] { return std::exchange(world_.host.touched, {}).size(); };
+  add_cards(2);
+  EXPECT_GT(touched(), 0U) << "a picture of the node has to be drawn anew";
+  EXPECT_EQ(devices(), Json::parse(R"({"card-0":{"claims":[]},"card-1":{"claims":[]}})"));
+  add_claim("c");
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"],
+            Json::parse(R"([{"claim":"default/c","state":"promised","pods":[]}])"));
+  EXPECT_EQ(devices()["card-1"]["claims"], Json::array());
+  EXPECT_EQ(end(), "ok");
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"],
+            Json::parse(R"([{"claim":"default/c","state":"bound","pods":["default/p"]}])"));
+  change("c", {{"allocation", nullptr}, {"reservedFor", nullptr}});
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"], Json::array());
+  add_cards(1, {{"taints", {{{"key", "hot"}, {"effect", "NoSchedule"}}}}});
+  EXPECT_EQ(devices(), Json::parse(R"({"card-0":{"claims":[],"taints":["hot:NoSchedule"]}})"));
+}
+
 TEST_F(ClaimBindingTest, ADeviceThatFailsEndsIt) {
   add_cards(1, {{"bindingConditions", {"ready"}}, {"bindingFailureConditions", {"broken"}}});
   add_claim("c");
