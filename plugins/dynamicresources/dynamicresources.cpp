@@ -222,7 +222,11 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
     Outcome outcome;
     // It is asked even if a claim cannot be reached: its error comes first, as upstream.
     if (here.allocator != nullptr) {
-      outcome = counts ? here.allocator->allocate(node) : here.allocator->judge(node);
+      // What is counted is what Reserve will choose.
+      const bool orders = args_.order == ClaimArgs::Order::kTopology;
+      outcome = !counts  ? here.allocator->judge(node)
+                : orders ? allocate_near(*here.allocator, nodes[i], zones(attempt, pod, nodes[i]))
+                         : here.allocator->allocate(node);
       if (outcome.kind == Outcome::Kind::kTimedOut) {
         return host_.error("node " + std::string(node.name) +
                            ": timed out trying to allocate devices");
@@ -239,10 +243,10 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
         continue;
       }
       if (args_.order == ClaimArgs::Order::kRequire) {
-        const bool known = zones(attempt, pod, nodes[i]).known;
-        if (known) outcome = allocate_near(attempt, *here.allocator, pod, nodes[i], 0);
-        if (!known || outcome.kind != Outcome::Kind::kAllocated) {
-          verdicts.set(i, Status::unresolvable(known ? away_ : unknown_));
+        const Zones wanted = zones(attempt, pod, nodes[i]);
+        if (wanted.known) outcome = allocate_near(*here.allocator, nodes[i], wanted, 0);
+        if (!wanted.known || outcome.kind != Outcome::Kind::kAllocated) {
+          verdicts.set(i, Status::unresolvable(wanted.known ? away_ : unknown_));
           continue;
         }
       }
@@ -329,13 +333,13 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes
     const Variant* made = which ? &variant(tried, pod, *which) : nullptr;
     // As upstream: where nothing is allocated now, nothing is scored.
     if (made == nullptr || made->allocator == nullptr) continue;
-    const Outcome outcome = allocate_near(tried, *made->allocator, pod, nodes[i]);
+    const Zones wanted = zones(tried, pod, nodes[i]);
+    const Outcome outcome = allocate_near(*made->allocator, nodes[i], wanted);
     if (outcome.kind != Outcome::Kind::kAllocated) continue;
     // Devices where the pod is count for more than any alternative.
     const auto requests = static_cast<int64_t>(made->allocator->plan().requests.size());
-    const bool near =
-        tried.asked != nullptr && outcome.away == 0 && zones(tried, pod, nodes[i]).known;
-    if (near) scores[i] = (requests + 1) * kMostAlternatives * kMostAlternatives;
+    if (tried.asked != nullptr && wanted.known && outcome.away == 0)
+      scores[i] = (requests + 1) * kMostAlternatives * kMostAlternatives;
     size_t request = 0;  // of those that were allocated here
     for (const Wanted& claim : tried.claims) {
       for (const Request& asked : claim.asks->requests) {
@@ -376,7 +380,7 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   if (!which) return host_.error("claim allocation not found for node");
   Variant& made = variant(*tried, pod, *which);
   if (made.allocator != nullptr) {
-    const Outcome outcome = allocate_near(*tried, *made.allocator, pod, node);
+    const Outcome outcome = allocate_near(*made.allocator, node, zones(*tried, pod, node));
     if (outcome.kind != Outcome::Kind::kAllocated) {
       return host_.error("claim allocation not found for node");
     }
@@ -414,22 +418,24 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   return Status();
 }
 
-DynamicResources::Zones DynamicResources::zones(const Attempt& attempt, Pod pod, sdk::Node node) {
-  if (attempt.forecasts == nullptr) return {false, 0};
+DynamicResources::Zones DynamicResources::zones(const Attempt& attempt, Pod pod,
+                                                sdk::Node node) const {
   Zones found;
+  if (args_.order == ClaimArgs::Order::kReference) return found;
+  if (attempt.forecasts == nullptr) return {false, 0};
+  if (attempt.asked == nullptr) return found;  // no kubelet ties it to zones
   found.known = attempt.forecasts->zones(attempt.forecasts->self, attempt.asked, node.slot(),
                                          str(pod.uid()), &found.mask) >= 0;
   return found;
 }
 
-Outcome DynamicResources::allocate_near(const Attempt& attempt, Allocator& allocator, Pod pod,
-                                        sdk::Node node, uint32_t most_away) const {
-  const Zones wanted = attempt.asked == nullptr ? Zones() : zones(attempt, pod, node);
-  if (wanted.mask == 0) return allocator.allocate(node_of(node));
+Outcome DynamicResources::allocate_near(Allocator& allocator, sdk::Node node, const Zones& zones,
+                                        uint32_t most_away) const {
+  if (zones.mask == 0) return allocator.allocate(node_of(node));
   // A device without a zone is near every one.
   const auto is_away = [&](const KnownDevice& device) {
     const int zone = store_->zone_of(device);
-    return zone >= 0 && (wanted.mask >> zone & 1) == 0;
+    return zone >= 0 && (zones.mask >> zone & 1) == 0;
   };
   return allocator.allocate_near(node_of(node), is_away, most_away);
 }
@@ -548,9 +554,9 @@ void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node n
   if (which) {
     if (Allocator* allocator = variant(tried, pod, *which).allocator.get()) {
       text += allocator->why(here);
-      const Zones pod_zones = tried.asked == nullptr ? Zones() : zones(tried, pod, node);
+      const Zones pod_zones = zones(tried, pod, node);
       if (pod_zones.mask != 0) {
-        const Outcome outcome = allocate_near(tried, *allocator, pod, node);
+        const Outcome outcome = allocate_near(*allocator, node, pod_zones);
         text += "; the kubelet puts the pod into zones " + zone_list(pod_zones.mask);
         if (outcome.kind == Outcome::Kind::kAllocated)
           text += ", " + std::to_string(outcome.away) + " of its devices are elsewhere";

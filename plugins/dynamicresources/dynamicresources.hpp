@@ -124,15 +124,15 @@ class DynamicResources {
                                                    const std::vector<Allocation>& allocations,
                                                    sdk::Pod pod, const Node& node,
                                                    std::string& problem) const;
-  // The zones that the kubelet will give the pod on the node.
+  // The zones that the kubelet will give the pod on the node, if `deviceOrder` asks for them.
   struct Zones {
     bool known = true;
     uint64_t mask = 0;  // none: the kubelet does not tie the pod there
   };
-  [[nodiscard]] static Zones zones(const Attempt& attempt, sdk::Pod pod, sdk::Node node);
-  // As allocate(), but the devices are where the pod's CPUs and memory will be, as far as they can.
-  [[nodiscard]] Outcome allocate_near(const Attempt& attempt, Allocator& allocator, sdk::Pod pod,
-                                      sdk::Node node, uint32_t most_away = UINT32_MAX) const;
+  [[nodiscard]] Zones zones(const Attempt& attempt, sdk::Pod pod, sdk::Node node) const;
+  // As allocate(), but the devices are in these zones, as far as they can be.
+  [[nodiscard]] Outcome allocate_near(Allocator& allocator, sdk::Node node, const Zones& zones,
+                                      uint32_t most_away = UINT32_MAX) const;
   [[nodiscard]] std::string missing_class(const Claim& claim) const;
   [[nodiscard]] const Attempt* attempt(const plimsoll_cycle& cycle) const;
   [[nodiscard]] Attempt* attempt(plimsoll_cycle& cycle) const;

@@ -159,6 +159,7 @@ void ClaimBinding::create() {
 }
 
 void ClaimBinding::created(const Json& object) {
+  count_created("success");
   claim().uid = live_of(object).uid;
   claim().name = object["metadata"].value("name", "");
   wait_for_it();
@@ -215,6 +216,17 @@ void ClaimBinding::look_again() {
 void ClaimBinding::looked_again(const Json& object) {
   live_ = live_of(object);
   write();
+}
+
+// Kubernetes: dynamic-resource-allocation/resourceclaim/metrics.
+void ClaimBinding::count_created(const char* status) const {
+  host_
+      .counter(
+          "dynamic_resource_allocation_resourceclaim_creates_total",
+          "[ALPHA] Number of ResourceClaims creation requests, categorized by creation status, "
+          "admin access, and owning API group and kind",
+          {"status", "admin_access", "owner_api_group", "owner_api_kind"})
+      .add(1, status, "false", "", "Pod");
 }
 
 // Kubernetes: pkg/scheduler/metrics, DRABindingConditions*.
@@ -307,6 +319,7 @@ void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then
           }
           const Json object = Json::parse(body, nullptr, false);
           if (status < 200 || status > 299 || !object.is_object()) {
+            if (!exists) self->count_created("failure");
             return self->fail("claim " + self->text() + ": " + failure_text(status, body));
           }
           ((*self).*then)(object);
@@ -373,23 +386,26 @@ sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim, const std::st
   return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)};
 }
 
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim) {
+void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries) {
   const std::string path = claim_path(claim.ns, claim.name);
-  const auto failed = [host, text = claim.ns + "/" + claim.name](int status,
-                                                                 std::string_view body) {
-    if ((status >= 200 && status <= 299) || status == kNotFound) return false;
-    host.warn("claim " + text +
-              " for extended resources cannot be removed: " + failure_text(status, body));
+  // Whether it is over; a conflict is tried again from the beginning.
+  const auto over = [host, claim, tries](int status, std::string_view body) {
+    if (status >= 200 && status <= 299) return false;
+    if (status == kConflict && tries < kMostTries) {
+      host.run_on_loop(0, [host, claim, tries] { delete_claim(host, claim, tries + 1); });
+    } else if (status != kNotFound) {
+      host.warn("claim " + claim.ns + "/" + claim.name +
+                " for extended resources cannot be removed: " + failure_text(status, body));
+    }
     return true;
   };
   const Json unprotected{{"metadata", {{"uid", claim.uid}, {"finalizers", nullptr}}}};
-  host.api_request(
-      {"PATCH", path, kMergePatch, text_of(unprotected)},
-      [host, path, failed, uid = claim.uid](int status, std::string_view body) {
-        if (failed(status, body) || status == kNotFound) return;
-        const Json options{{"preconditions", {{"uid", uid}}}};
-        host.api_request({"DELETE", path, "application/json", text_of(options)}, failed);
-      });
+  host.api_request({"PATCH", path, kMergePatch, text_of(unprotected)},
+                   [host, path, over, uid = claim.uid](int status, std::string_view body) {
+                     if (over(status, body)) return;
+                     const Json options{{"preconditions", {{"uid", uid}}}};
+                     host.api_request({"DELETE", path, "application/json", text_of(options)}, over);
+                   });
 }
 
 std::string failure_text(int status, std::string_view body) {

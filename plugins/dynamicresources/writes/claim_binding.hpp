@@ -86,6 +86,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   };
   [[nodiscard]] Standing standing(size_t at);
   void end(const std::string& problem);
+  void count_created(const char* status) const;
   void count_conditions(const std::string& problem) const;
   void fail(const std::string& problem) { end(problem); }
   [[nodiscard]] static Live live_of(const plimsoll_resource_claim& object);
@@ -123,7 +124,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
 [[nodiscard]] sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim,
                                                        const std::string& version);
 // Removes a claim that was made for extended resources: its protection first.
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim);
+void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries = 0);
 // What an answer says of why it failed.
 [[nodiscard]] std::string failure_text(int status, std::string_view body);
 

@@ -472,7 +472,8 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
   FakePlugin<Match> second(host_);
-  EXPECT_EQ(host_.services.size(), 3u) << "the ledger, its owner, and what it shows of itself";
+  EXPECT_EQ(host_.services.size(), 4u)
+      << "the ledger, its owner, its forecasts, and what it shows of itself";
   EXPECT_EQ(host_.watched.size(), 1u);
   for (FakeNode* node : {&n1_, &n2_}) {
     score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);
