@@ -41,6 +41,11 @@ std::string zone_list(uint64_t mask) {
   return text;
 }
 
+bool nobody_else_has(const ClaimStore::Entry& claim, Pod pod) {
+  const List<plimsoll_claim_user> users(claim.object->reserved_for);
+  return users.size() == 0 || (users.size() == 1 && view(users[0].uid) == pod.uid());
+}
+
 Node node_of(sdk::Node node) {
   return {node.name(), [node](std::string_view key) { return node.label(key); }};
 }
@@ -132,9 +137,14 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
       wanted.reachable_from = claim.reachable_from();
       wanted.alternatives = claim.requests_met();
       const Readiness ready = readiness(*claim.object);
-      wanted.failed = ready.kind == Readiness::Kind::kFailed ||
-                      (ready.kind == Readiness::Kind::kPending &&
-                       waited_too_long(*claim.object, host_.now_ms(), args_.binding_timeout_ms));
+      if (ready.kind == Readiness::Kind::kFailed ||
+          (ready.kind == Readiness::Kind::kPending &&
+           waited_too_long(*claim.object, host_.now_ms(), args_.binding_timeout_ms))) {
+        wanted.unusable = "its devices did not become ready";
+      } else if (nobody_else_has(claim, pod) && store_->has_one_twice(claim)) {
+        // The late write of a scheduler that has died, for one.
+        wanted.unusable = "one of its devices was given to somebody else, too";
+      }
     } else {
       if (refused.empty() && claim.in_flight()) {
         refused = "resource claim " + wanted.ns + "/" + wanted.name +
@@ -201,7 +211,7 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       const Wanted& wanted = attempt.claims[claim];
       const bool reachable =
           !wanted.reachable_from || matches(*wanted.reachable_from, node).value_or(false);
-      if (!reachable || wanted.failed) unreachable.push_back(claim);
+      if (!reachable || !wanted.unusable.empty()) unreachable.push_back(claim);
       if (!reachable || !wanted.taken) continue;
       verdicts.set(i, Status::unresolvable(
                           host_.reason("node allocatable resource claim " + wanted.name +
@@ -282,9 +292,7 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     const Wanted& wanted = tried->claims[at];
     const ClaimStore::Entry* claim = store_->find(wanted.ns, wanted.name);
     if (claim == nullptr || claim->uid() != wanted.uid || claim->object->allocated == 0) continue;
-    const List<plimsoll_claim_user> users(claim->object->reserved_for);
-    const bool own = users.size() == 1 && view(users[0].uid) == pod.uid();
-    if (users.size() != 0 && !own) continue;
+    if (!nobody_else_has(*claim, pod)) continue;
     const std::string version(view(claim->object->object.meta.resource_version));
     host_.api_request(
         deallocate_request({wanted.ns, wanted.name, wanted.uid}, version),
@@ -537,7 +545,7 @@ void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node n
   std::string text;
   for (const Wanted& claim : tried.claims) {
     const std::string name = "claim " + claim.ns + "/" + claim.name;
-    if (claim.failed) text += name + ": its devices did not become ready; ";
+    if (!claim.unusable.empty()) text += name + ": " + claim.unusable + "; ";
     if (claim.reachable_from && !matches(*claim.reachable_from, here).value_or(false)) {
       text += name + ": its devices cannot be reached from here; ";
     }

@@ -72,7 +72,7 @@ class DynamicResources {
     std::string ns, name, uid;
     std::shared_ptr<const Claim> asks;
     bool allocated = false;
-    bool failed = false;                         // its devices did not become ready for their node
+    std::string unusable;                        // why its devices cannot be used; empty: they can
     std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
     std::vector<std::string> alternatives;       // "request/subrequest" that it has
     std::vector<DeviceResult> results;           // with the gate DRANodeAllocatableResources

@@ -224,7 +224,7 @@ void ClaimStore::let_go(std::string_view pod_uid) {
 // All schedulers' writes come through the watch in the order in which the API server took them.
 std::string ClaimStore::other_owner(const Entry& claim) const {
   for (const DeviceResult& result : claim.counted) {
-    if (!result.takes_all() || allocated_.exclusive_users(result) < 2) continue;
+    if (!result.takes_all() || allocated_.owners(result) < 2) continue;
     for (const auto& [key, other] : claims_) {
       if (&other == &claim) continue;
       for (const DeviceResult& theirs : other.counted) {
@@ -236,6 +236,12 @@ std::string ClaimStore::other_owner(const Entry& claim) const {
     }
   }
   return {};
+}
+
+bool ClaimStore::has_one_twice(const Entry& claim) const {
+  return std::any_of(claim.counted.begin(), claim.counted.end(), [this](const auto& result) {
+    return result.takes_all() && allocated_.owners(result) > 1;
+  });
 }
 
 // What is counted of a claim is what it has now.

@@ -86,6 +86,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   [[nodiscard]] Entry* find(std::string_view ns, std::string_view name);
   [[nodiscard]] const DeviceClass* device_class(const std::string& name) const;
 
+  // Whether somebody else has one of the claim's devices, too: another claim, or the other book.
+  [[nodiscard]] bool has_one_twice(const Entry& claim) const;
+
   // Null: no slice has it; none that this node reaches.
   [[nodiscard]] const Device* device(const DeviceResult& result) const;
   [[nodiscard]] const Device* device_on(const DeviceResult& result, const Node& node) const;

@@ -181,6 +181,38 @@ TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
   EXPECT_TRUE(world_.claim("default/theirs")["status"].contains("allocation"));
 }
 
+// A scheduler that has died wrote it, after the next one gave the card away.
+TEST_F(ClaimBindingTest, AWriteThatArrivesLateGivesBack) {
+  const Json has_card{
+      {"allocation",
+       {{"devices",
+         {{"results",
+           {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}};
+  add_cards(1);
+  add_claim("first");
+  add_claim("late");
+  change("first", has_card);
+  change("late", has_card);
+  change("late", {{"reservedFor", {{{"resource", "pods"}, {"name", "p"}, {"uid", "p-uid"}}}}});
+  const auto refusal = [&](const char* pod_uid) {
+    const Json pod{{"metadata", {{"name", "p"}, {"namespace", "default"}, {"uid", pod_uid}}},
+                   {"spec",
+                    {{"containers", Json::array()},
+                     {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "late"}}}}}}};
+    pod_ = sdk::Pod(&world_.pod(pod));
+    EXPECT_EQ(world_.plugin->pre_filter(cycle_, pod_).code, PLIMSOLL_SUCCESS);
+    return world_.plugin->filter(cycle_, pod_, *world_.nodes[0]).reasons;
+  };
+  EXPECT_EQ(refusal("another-uid"), "") << "the pod that has it is bound, or will be";
+  EXPECT_EQ(refusal("p-uid"), "resourceclaim not available on the node");
+  EXPECT_EQ(world_.plugin->post_filter(cycle_, pod_, {}, {}).reasons,
+            "deallocation of ResourceClaim completed");
+  world_.settle();
+  EXPECT_FALSE(world_.claim("default/late")["status"].contains("allocation"));
+  EXPECT_TRUE(world_.claim("default/first")["status"].contains("allocation"));
+  EXPECT_EQ(refusal("p-uid"), "cannot allocate all claims");
+}
+
 // The other book, as NodeDevice would keep it.
 class DeviceBooksTest : public ClaimBindingTest {
  protected:
@@ -243,6 +275,13 @@ TEST_F(DeviceBooksTest, WhatTheOtherBookGaveIsInUse) {
   give("another");
   EXPECT_EQ(filter("c"), "fits");
   give("U");
+  change("c",
+         {{"allocation",
+           {{"devices",
+             {{"results",
+               {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}});
+  EXPECT_EQ(filter("c"), "resourceclaim not available on the node") << "a write that came late";
+  change("c", {{"allocation", nullptr}});
   add_card("V");  // the slice has another card in its place now
   EXPECT_EQ(filter("c"), "fits");
 }
