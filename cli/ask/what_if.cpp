@@ -18,6 +18,26 @@ std::string text_or(const json& object, const char* field, const char* otherwise
   return there ? found->get<std::string>() : otherwise;
 }
 
+// As the API server does (SetDefaults_Pod): a container requests what it is limited to, unless it
+// says otherwise. What has another shape than it should is left to the decoder.
+void default_requests(json& spec) {
+  for (const char* list : {"initContainers", "containers"}) {
+    const auto containers = spec.find(list);
+    if (containers == spec.end() || !containers->is_array()) continue;
+    for (json& container : *containers) {
+      if (!container.is_object() || !container.contains("resources")) continue;
+      json& resources = container["resources"];
+      if (!resources.is_object() || !resources.contains("limits")) continue;
+      const json limits = resources["limits"];
+      json& requests = resources["requests"];
+      if (!limits.is_object() || !(requests.is_null() || requests.is_object())) continue;
+      for (const auto& [name, amount] : limits.items()) {
+        if (!requests.contains(name)) requests[name] = amount;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<PodRef> pod_of_manifest(std::string_view text, SymbolTable& symbols) {
@@ -49,6 +69,7 @@ Result<PodRef> pod_of_manifest(std::string_view text, SymbolTable& symbols) {
   for (const char* field : {"deletionTimestamp", "ownerReferences", "managedFields"})
     metadata.erase(field);
   spec.erase("nodeName");
+  default_requests(spec);
   spec["schedulerName"] = text_or(spec, "schedulerName", "default-scheduler");
   object.erase("status");
   return decode_pod(object.dump(-1, ' ', false, json::error_handler_t::replace), symbols);
