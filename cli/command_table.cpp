@@ -78,6 +78,7 @@ RunCommand add_ui(CLI::App& command) {
   const auto socket = std::make_shared<std::string>();
   add_socket_option(command, *socket);
   add_page_options(command, *arguments);
+  command.add_option("files", "A simulation or a cluster in files instead: plimsoll-lab ui");
   return [arguments, socket](const Words&) {
     log_to_stderr(LogLevel::kWarn, LogFormat::kText);
     return show_page(*arguments, [socket]() -> Result<Ask> { return ask_on_socket(*socket); });
@@ -128,6 +129,17 @@ RunCommand add_elsewhere(CLI::App&) {
   return [](const Words&) { return kUsageError; };
 }
 
+// Of `ui`: whether a word is neither an option nor an option's value.
+bool names_a_file(const Words& words) {
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--socket" || words[i] == "--local-port")
+      ++i;
+    else if (!words[i].starts_with('-'))
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<LabCommand> lab_command(Words words) {
@@ -138,6 +150,10 @@ std::optional<LabCommand> lab_command(Words words) {
   }
   if (words.size() > 1 && words[0] == "plugins" && words[1] == "lint") {
     words[0] = "plimsoll plugins";
+    return LabCommand{std::move(words)};
+  }
+  if (words.size() > 1 && words[0] == "ui" && names_a_file(words)) {
+    words.insert(words.begin(), "plimsoll");
     return LabCommand{std::move(words)};
   }
   const auto about_files = [](const std::string& word) {
@@ -187,8 +203,10 @@ std::vector<Command> commands() {
        {"plimsoll queue", "plimsoll queue --socket /run/plimsoll/control.sock"},
        &add_show<&show_queue>},
       {"ui",
-       "Show nodes, zones, devices and the queue of a running scheduler as a page in a browser",
-       {"plimsoll ui", "plimsoll ui --open --socket /run/plimsoll/control.sock"},
+       "Show nodes, zones, devices and the queue of a running scheduler, or what is in files, as a "
+       "page in a browser",
+       {"plimsoll ui", "plimsoll ui --open --socket /run/plimsoll/control.sock",
+        "plimsoll ui run.html", "plimsoll ui cluster.json --config profile.yaml"},
        &add_ui},
       {"debug",
        "Look into a running scheduler",

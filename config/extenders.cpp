@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <plimsoll/resource_names.hpp>
 #include <set>
 #include <utility>
 
@@ -11,12 +12,9 @@
 namespace plimsoll::config {
 namespace {
 
-// IsExtendedResourceName: qualified, not in kubernetes.io, not a quota's "requests." name.
-bool is_extended_resource_name(std::string_view name) {
-  constexpr std::string_view kQuota = "requests.";
-  const auto contains = [name](std::string_view text) { return name.find(text) != name.npos; };
-  return contains("/") && !contains("kubernetes.io/") && !name.starts_with(kQuota) &&
-         is_label_key(std::string(kQuota) + std::string(name));
+// IsExtendedResourceName
+bool is_extended_resource_name(const std::string& name) {
+  return sdk::is_extended_resource(name) && is_label_key("requests." + name);
 }
 
 void read_managed_resources(Fields& extender, ExtenderSpec& out, std::set<std::string>& managed,

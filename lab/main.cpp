@@ -4,6 +4,7 @@
 
 #include "cli/line/program.hpp"
 #include "lab/ask/explain_options.hpp"
+#include "lab/ask/page_options.hpp"
 #include "lab/lint/lint_options.hpp"
 #include "lab/simulate/simulate_options.hpp"
 
@@ -27,6 +28,12 @@ int run(int argc, char** argv) {
         "Say why a pod of a cluster in files waits, or why it is where it is",
         {"plimsoll explain default/my-pod --config profile.yaml --cluster cluster.json"},
         &add_explain_files},
+       {"ui",
+        "Show a simulation, or a cluster in files and where its waiting pods would go, as a page "
+        "in "
+        "a browser",
+        {"plimsoll ui run.html", "plimsoll ui cluster.json --config profile.yaml --open"},
+        &add_page_of_files},
        {"lint",
         "Find what plugins read and do not declare, by random pods, nodes and changes; exit status "
         "0: nothing was found, 1: something was, 2: failed",

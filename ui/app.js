@@ -1,10 +1,10 @@
 // Which view is shown, and where its data comes from: the data block of a saved simulation, or a scheduler that is
 // asked again and again. The address behind '#' says what is shown: VIEW/NAME...?PARAMETERS.
 
-const VIEWS = { nodes: ["Nodes", showNodes], queue: ["Queue", showQueue], run: ["Run", showRun], node: [null, showNode], pod: [null, showPod] };
+const VIEWS = { nodes: ["Nodes", showNodes], queue: ["Queue", showQueue], whatif: ["What if", showWhatIf], history: ["History", showHistory], run: ["Run", showRun], node: [null, showNode], pod: [null, showPod] };
 const SHARED = ["by", "sort", "group", "look", "t", "min"]; // parameters that links to other views keep
 
-const state = { live: true, loaded: false, said: {}, nodes: [], one: [], queue: null, explanations: new Map(), simulation: null, path: [], params: new URLSearchParams(), view: "nodes", focus: "" };
+const state = { live: true, loaded: false, said: {}, nodes: [], one: [], queue: null, explanations: new Map(), whatIf: { text: "" }, history: [], simulation: null, path: [], params: new URLSearchParams(), view: "nodes", focus: "" };
 const main = document.getElementById("main");
 let onResize = null;
 
@@ -22,10 +22,12 @@ function go(changes, typing = false) {
   route();
 }
 
+const isThere = (view) => view === "run" ? state.simulation : view === "history" ? state.live : true;
+
 function readAddress() {
   const [path, query] = location.hash.slice(1).split(/\?(.*)/s);
   const parts = path.split("/").filter(Boolean).map((part) => { try { return decodeURIComponent(part); } catch { return part; } });
-  state.view = own(VIEWS, parts[0]) && (parts[0] !== "run" || state.simulation) ? parts[0] : "nodes";
+  state.view = own(VIEWS, parts[0]) && isThere(parts[0]) ? parts[0] : "nodes";
   state.path = parts.slice(1);
   state.params = new URLSearchParams(query || "");
 }
@@ -52,7 +54,7 @@ function route() {
   const title = state.path.length ? state.path.join("/") : VIEWS[state.view][0] || "";
   document.title = title + " – Plimsoll";
   document.getElementById("views").replaceChildren(...Object.entries(VIEWS)
-    .filter(([view, [name]]) => name && (view !== "run" || state.simulation))
+    .filter(([view, [name]]) => name && isThere(view))
     .map(([view, [name]]) => h("a", { href: address(view), "aria-current": view === state.view && "page" }, name)));
   if (moved) main.scrollTop = 0;
   draw();
@@ -67,8 +69,8 @@ const SOONEST_MS = 2000, LATEST_MS = 60000;
 const LOOP_SHARE = 3000; // so that a page takes a three-thousandth of the loop's time at most
 let asking = null, timer = 0, failures = 0, lastAnswer = null;
 
-async function answerTo(path, signal) {
-  const response = await fetch("../" + path, { signal, credentials: "same-origin", cache: "no-store" });
+async function answerTo(path, more) {
+  const response = await fetch("../" + path, { credentials: "same-origin", cache: "no-store", ...more });
   const text = await response.text();
   if (!response.ok) throw Object.assign(new Error(text.trim() || `status ${response.status}`), { status: response.status });
   return JSON.parse(text);
@@ -79,20 +81,36 @@ function banner(text) {
   if (place.textContent !== text) place.textContent = text;
 }
 
+// All nodes, or those that changed since the answer that had the mark.
+function takeNodes(said) {
+  const fresh = said.nodes.map(nodeOf);
+  state.mark = said.state;
+  if (!said.changes) return void (state.nodes = fresh);
+  const known = new Map(state.nodes.map((node) => [node.name, node]));
+  for (const node of fresh) known.set(node.name, node);
+  const there = said.names && new Set(said.names);
+  state.nodes = [...known.values()].filter((node) => !there || there.has(node.name));
+}
+
 const QUESTIONS = {
   nodes: async (signal) => {
-    const said = await answerTo("top", signal);
-    state.nodes = said.nodes.map(nodeOf);
+    const said = await answerTo("top" + (state.mark ? "?since=" + encodeURIComponent(state.mark) : ""), { signal });
+    takeNodes(said);
     return said;
   },
   queue: async (signal) => {
-    const said = await answerTo("queue", signal);
+    const said = await answerTo("queue", { signal });
     state.queue = said.queue;
     return said;
   },
+  history: async (signal) => {
+    const queue = await QUESTIONS.queue(signal), nodes = await QUESTIONS.nodes(signal);
+    state.said.nodes = true;
+    return { ...nodes, loopMilliseconds: queue.loopMilliseconds + nodes.loopMilliseconds };
+  },
   node: async (signal) => {
     const name = state.path[0] || "";
-    const said = await answerTo("top?pods&node=" + encodeURIComponent(name), signal);
+    const said = await answerTo("top?pods&node=" + encodeURIComponent(name), { signal });
     const fresh = said.nodes.map(nodeOf);
     state.one = fresh;
     return said;
@@ -100,7 +118,7 @@ const QUESTIONS = {
   pod: async (signal) => {
     const name = state.path.slice(0, 2).join("/");
     try {
-      const said = await answerTo(`explain?pod=${encodeURIComponent(name)}&nodes=20&texts=20`, signal);
+      const said = await answerTo(`explain?pod=${encodeURIComponent(name)}&nodes=20&texts=20`, { signal });
       state.explanations.set(name, { result: said });
       return said;
     } catch (error) {
@@ -111,9 +129,22 @@ const QUESTIONS = {
   },
 };
 
+async function askWhatIf(text) {
+  const asked = state.whatIf = { text, waits: true };
+  draw();
+  try {
+    asked.result = await answerTo("explain?nodes=20&texts=20", { method: "POST", body: text, headers: { "Content-Type": "text/plain" } });
+  } catch (error) {
+    asked.error = error.status ? error.message : "The connection is lost.";
+  }
+  asked.waits = false;
+  if (state.view === "whatif" && asked === state.whatIf) draw();
+}
+
 async function ask() {
   clearTimeout(timer);
   if (asking) asking.abort();
+  if (!QUESTIONS[state.view]) return;
   const mine = asking = new AbortController();
   if (document.hidden) return;
   let pause = SOONEST_MS;
@@ -124,6 +155,7 @@ async function ask() {
     lastAnswer = new Date();
     state.loaded = true;
     state.said[state.view] = state.path[0] || true;
+    if (["nodes", "queue", "history"].includes(state.view)) sample(state);
     pause = Math.max(SOONEST_MS, LOOP_SHARE * (said.loopMilliseconds || 0));
     banner(said.standby ? "This replica stands by: another one leads, and only that one decides." : "");
     document.getElementById("source").textContent = "live, as of " + lastAnswer.toLocaleTimeString("en-GB");
@@ -142,18 +174,25 @@ async function ask() {
 // ---- the begin
 
 const VERSION = "plimsoll.io/view/v1";
+function takeData(data) {
+  if (data.apiVersion !== VERSION) throw new Error(`this page reads ${VERSION}, not ${data.apiVersion}`);
+  state.loaded = true;
+  state.nodes = data.top.nodes.map(nodeOf);
+  state.queue = data.queue.queue;
+  state.simulation = data.simulation;
+  for (const answer of data.explanations) state.explanations.set(answer.pod, answer);
+}
+
 function start() {
   const block = document.getElementById("data");
   if (block) {
     state.live = false;
-    const data = JSON.parse(block.textContent);
-    if (data.apiVersion !== VERSION) return main.replaceChildren(h("p", { class: "empty" }, `This page reads ${VERSION}, not ${data.apiVersion}.`));
-    state.loaded = true;
-    state.nodes = data.top.nodes.map(nodeOf);
-    state.queue = data.queue.queue;
-    state.simulation = data.simulation;
-    for (const answer of data.explanations) state.explanations.set(answer.pod, answer);
-    document.getElementById("source").textContent = `simulation, plimsoll ${data.simulation.version}`;
+    try {
+      takeData(JSON.parse(block.textContent));
+    } catch (error) {
+      return main.replaceChildren(h("p", { class: "empty" }, "This file cannot be read: " + error.message));
+    }
+    document.getElementById("source").textContent = `simulation, plimsoll ${state.simulation.version}`;
   } else {
     document.getElementById("again").hidden = false;
     document.getElementById("again").onclick = ask;

@@ -4,6 +4,7 @@ const GI = 1024 ** 3;
 const inBytes = (resource) => /^(memory|ephemeral-storage|hugepages-.*)$|gpu-memory$/.test(resource);
 const unitOf = (resource) => resource === "cpu" ? 1000 : inBytes(resource) ? GI : 1;
 
+const NATURAL = new Intl.Collator("en", { numeric: true }).compare;
 const NUMBERS = new Intl.NumberFormat("en"); // toLocaleString makes one each time
 
 // In CPUs, GiB or pieces.
@@ -42,20 +43,34 @@ function deviceOf(type, minor, said) {
   const held = said.state !== "healthy" ? "unhealthy"
     : states.length ? ["promised", "uncertain", "foreign", "bound"].find((state) => states.includes(state)) || "bound"
     : share > 0 ? "uncertain" : "free";
-  return { type, minor: Number(minor), share, held, pods, said };
+  return { type, minor, share, held, pods, said };
+}
+
+// Of a driver's, which claims get.
+function claimDeviceOf(driver, pool, name, said) {
+  const pods = said.claims.flatMap((claim) => claim.pods.map((pod) => ({ pod, state: claim.state })));
+  const held = said.claims.length ? said.claims.some((claim) => claim.state === "promised") ? "promised" : "bound"
+    : said.elsewhere ? "bound" : said.taints ? "unhealthy" : "free";
+  const note = [said.claims.map((claim) => claim.claim && "claim " + claim.claim).filter(Boolean).join(", "),
+    said.elsewhere && "given away by NodeDevice", said.taints && "tainted: " + said.taints.join(", ")].filter(Boolean).join("; ");
+  return { type: driver, minor: name, pool, note, share: held === "free" ? 0 : 1, held, pods, said: { state: "tainted" } };
 }
 
 function nodeOf(said) {
   const node = {
     name: said.node, res: said.resources || {}, labels: said.labels || {}, taints: said.taints || [],
     unschedulable: said.unschedulable === true, report: said.report, uncertain: said.uncertain, pods: said.pods,
+    policy: said.policy, scope: said.scope, leaving: said.leaving || 0,
     zones: Object.entries(said.zones || {}).map(([name, res]) => ({ id: Number(name.replace("node-", "")), res }))
       .sort((a, b) => a.id - b.id),
     devices: [],
   };
   for (const [type, minors] of Object.entries(said.devices || {}))
     for (const [minor, device] of Object.entries(minors)) node.devices.push(deviceOf(type, minor, device));
-  node.devices.sort((a, b) => a.type < b.type ? -1 : a.type > b.type ? 1 : a.minor - b.minor);
+  for (const [driver, pools] of Object.entries(said.claimDevices || {}))
+    for (const [pool, devices] of Object.entries(pools))
+      for (const [name, device] of Object.entries(devices)) node.devices.push(claimDeviceOf(driver, pool, name, device));
+  node.devices.sort((a, b) => a.type < b.type ? -1 : a.type > b.type ? 1 : NATURAL(a.minor, b.minor));
   return node;
 }
 
@@ -78,6 +93,21 @@ function groupKeys(nodes) {
       values.get(key).add(value);
     }
   return [...values].filter(([, set]) => set.size < Math.max(2, nodes.length)).map(([key]) => key).sort();
+}
+
+// Of the resources that zones have: what is free, and how much of it lies in each node's best zone.
+const mostInAZone = (node, by) => node.zones.reduce((most, zone) => Math.max(most, freeOf(zone.res[by])), 0);
+function totalsOf(nodes, by) {
+  const total = { used: 0, allocatable: 0, free: 0, inOneZone: 0 };
+  for (const node of nodes) {
+    const use = node.res[by];
+    if (!use) continue;
+    total.used += use.used;
+    total.allocatable += use.allocatable;
+    total.free += freeOf(use);
+    total.inOneZone += node.zones.some((zone) => zone.res[by]) ? Math.min(freeOf(use), mostInAZone(node, by)) : freeOf(use);
+  }
+  return total;
 }
 
 // ---- a simulation at a moment of its run
@@ -113,7 +143,8 @@ function nodesAt(nodes, simulation, t) {
     return {
       ...node, res, pods: here.map((run) => ({ pod: run.pod, state: "bound" })),
       zones: node.zones.map((zone) => ({ ...zone, pods: zonePods.get(zone.id) || 0 })),
-      devices: node.devices.map((device) => {
+      // Which devices claims had, no simulation records.
+      devices: node.devices.filter((device) => device.pool === undefined).map((device) => {
         const pods = holders.get(device.type + " " + device.minor) || [];
         return { ...device, pods, share: pods.length ? 1 : 0,
           held: device.held === "unhealthy" ? "unhealthy" : pods.length ? "bound" : "free" };

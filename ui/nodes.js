@@ -21,7 +21,7 @@ function deviceCell(device) {
   const by = device.pods.map((pod) => pod.pod).join(", ");
   return h("i", { class: "device " + device.held, share: device.held === "free" ? 0 : Math.max(device.share, .15),
     title: `${device.type} ${device.minor}: ${heldName(device.held)}` +
-      (device.share > 0 && device.share < 1 ? `, ${Math.round(100 * device.share)} % used` : "") + (by && ` (${by})`) });
+      (device.share > 0 && device.share < 1 ? `, ${Math.round(100 * device.share)} % used` : "") + (by && ` (${by})`) + (device.note ? `; ${device.note}` : "") });
 }
 
 function devicesText(node) {
@@ -46,8 +46,6 @@ function nodeLabel(node, by) {
   return [node.name, use ? `${by}: ${amount(by, freeOf(use))} of ${amount(by, use.allocatable)} free` : `no ${by}`,
     zones.length && "free in " + zones.join(", "), devicesText(node), stateText(node)].filter(Boolean).join("; ");
 }
-
-const mostInAZone = (node, by) => node.zones.reduce((most, zone) => Math.max(most, freeOf(zone.res[by])), 0);
 
 const SORTS = {
   name: ["name", () => 0],
@@ -77,8 +75,7 @@ function chosen(nodes, params, by) {
   const [, order] = own(SORTS, params.get("sort")) || SORTS.name;
   const kept = nodes.filter((node) => matches(node, words) && (least <= 0 || wanted(node, by) >= least));
   const keys = new Map(kept.map((node) => [node, order(node, by)]));
-  const natural = new Intl.Collator("en", { numeric: true }).compare;
-  kept.sort((a, b) => keys.get(a) - keys.get(b) || natural(a.name, b.name));
+  kept.sort((a, b) => keys.get(a) - keys.get(b) || NATURAL(a.name, b.name));
   const group = params.get("group");
   if (!group) return [[null, kept]];
   const groups = new Map();
@@ -87,7 +84,7 @@ function chosen(nodes, params, by) {
     if (!groups.has(value)) groups.set(value, []);
     groups.get(value).push(node);
   }
-  return [...groups].sort(([a], [b]) => natural(a, b));
+  return [...groups].sort(([a], [b]) => NATURAL(a, b));
 }
 
 const LOOKS = { tiles: "Tiles", map: "Map", table: "Table" };
@@ -263,6 +260,35 @@ function useRows(uses) {
     resource, useBar(use, `${Math.round(100 * usedShare(use))} % used`), amount(resource, use.used), amount(resource, freeOf(use)), amount(resource, use.allocatable)]);
 }
 
+// What a pod can have of the zones that aligns its CPUs, memory and devices there.
+function nextOfKubelet(node) {
+  if (!node.policy || node.zones.some((zone) => zone.pods !== undefined)) return null;
+  const who = node.scope === "pod" ? "pod" : "container";
+  const rule = {
+    "single-numa-node": `It gives each ${who} one zone, and refuses one that no zone has room for.`,
+    "restricted": `It gives each ${who} as few zones as its amounts need, and refuses one that these have no room for.`,
+    "best-effort": `It gives each ${who} as few zones as it can, and refuses none because of zones.`,
+    "none": "It does not align pods with zones.",
+  }[node.policy];
+  const names = [...new Set(node.zones.flatMap((zone) => Object.keys(zone.res)))];
+  const rows = names.map((name) => {
+    const left = node.res[name] ? freeOf(node.res[name]) : Infinity; // zones may not know what pods have of devices
+    const most = mostInAZone(node, name);
+    const best = node.zones.filter((zone) => zone.res[name] && freeOf(zone.res[name]) === most && most > 0);
+    const all = Math.min(left, node.zones.reduce((sum, zone) => sum + freeOf(zone.res[name]), 0));
+    return [name, amount(name, Math.min(left, most)), best.map((zone) => zone.id).join(", ") || "–", amount(name, all)];
+  });
+  const promised = (node.pods || []).filter((pod) => pod.state === "promised").length;
+  return [
+    h("h3", {}, "What its kubelet would do next"),
+    h("p", {}, `Policy ${node.policy}, scope ${node.scope}. ${rule} `,
+      promised > 0 && `${promised} of its pods are promised: no report counts them yet. `,
+      node.leaving > 0 && `${node.leaving} pods have left, and no report shows what they give back. `,
+      state.live && h("a", { href: address("whatif") }, "Ask about a pod")),
+    table(`What a ${who} with whole CPUs can have at most`, ["Resource", "#in one zone", "Zone", "#in all"], rows),
+  ];
+}
+
 function showNode(main, state) {
   const t = momentOf(state);
   const all = t === null ? [...state.one, ...state.nodes] : nodesAt(state.nodes, state.simulation, t);
@@ -272,7 +298,8 @@ function showNode(main, state) {
   const columns = ["Resource", "Use", "#used", "#free", "#all"];
   const pods = (node.pods || []).map((pod) => [podLink(pod.pod), pod.state,
     Object.entries(pod.zones || {}).map(([zone, uses]) => `${zone.replace("node-", "zone ")}: ${Object.entries(uses).map(([r, v]) => `${r} ${v}`).join(", ")}`).join("; ") || "–",
-    Object.entries(pod.devices || {}).map(([type, minors]) => `${type} ${minors.join(",")}`).join("; ") || "–"]);
+    [...Object.entries(pod.devices || {}).map(([type, minors]) => `${type} ${minors.join(",")}`),
+      ...node.devices.filter((device) => device.pool !== undefined && device.pods.some((holder) => holder.pod === pod.pod)).map((device) => `${device.type} ${device.minor}`)].join("; ") || "–"]);
   main.replaceChildren(h("div", { class: "page" },
     h("h2", {}, "Node ", node.name),
     state.simulation && timeline(state),
@@ -285,11 +312,12 @@ function showNode(main, state) {
     node.zones.map((zone) => zone.pods !== undefined
       ? h("p", {}, `Zone ${zone.id}: ${zone.pods} pods with something of their own`)
       : table(`Zone ${zone.id}`, columns, useRows(zone.res))),
+    nextOfKubelet(node),
     node.devices.length > 0 && table("Devices", ["Device", "State", "Held by", "#used"], node.devices.map((device) => [
       h("span", {}, h("i", { class: "device " + device.held, share: device.held === "free" ? 0 : Math.max(device.share, .15) }), ` ${device.type} ${device.minor}`),
-      device.held === "unhealthy" ? device.said.state : heldName(device.held), device.pods.length ? holders(device.pods) : "–",
+      device.held === "unhealthy" ? device.said.state : heldName(device.held), device.pods.length || device.note ? [holders(device.pods), device.note && h("span", { class: "quiet" }, ` ${device.note}`)] : "–",
       device.held === "unhealthy" ? "–" : Math.round(100 * device.share) + " %"])),
     node.pods ? table(`Pods (${pods.length})`, ["Pod", "State", "Zones", "Devices"], pods) : h("p", { class: "quiet" }, "Asking for its pods …"),
-    table("Labels", ["Label", "Value"], Object.entries(node.labels))));
+    Object.keys(node.labels).length > 0 && table("Labels", ["Label", "Value"], Object.entries(node.labels))));
   return null;
 }

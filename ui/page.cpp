@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 namespace plimsoll::ui {
 
@@ -17,6 +18,15 @@ namespace {
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' "
     "data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+constexpr std::string_view kDataBegins = "<script type=\"application/json\" id=\"data\">";
+
+// Besides the policy.
+const std::vector<std::pair<std::string, std::string>> kGuards{
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"}};
 
 std::string text(std::span<const unsigned char> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -55,12 +65,20 @@ serving::Response file(std::string_view name) {
   } else {
     return {404, "the page has no such file\n"};
   }
-  out.headers = {{"Content-Security-Policy", kPolicy},
-                 {"X-Frame-Options", "DENY"},
-                 {"Referrer-Policy", "no-referrer"},
-                 {"Cross-Origin-Opener-Policy", "same-origin"},
-                 {"Cross-Origin-Resource-Policy", "same-origin"}};
+  out.headers = kGuards;
+  out.headers.emplace_back("Content-Security-Policy", kPolicy);
   return out;
+}
+
+std::optional<std::string_view> data_of(std::string_view page) {
+  const std::size_t at = page.find(kDataBegins);
+  if (at == std::string_view::npos) return std::nullopt;
+  page.remove_prefix(at + kDataBegins.size());
+  return page.substr(0, page.find('<'));
+}
+
+serving::Response single_file_answer(std::string_view json) {
+  return {200, single_file(json), "text/html; charset=utf-8", kGuards};  // its policy is in it
 }
 
 std::string single_file(std::string_view json) {
@@ -78,8 +96,7 @@ std::string single_file(std::string_view json) {
               policy + "\">");
   replace(page, "<link rel=\"stylesheet\" href=\"style.css\">", "<style>" + style + "</style>");
   replace(page, "<script src=\"app.js\" defer></script>",
-          "<script type=\"application/json\" id=\"data\">" + data + "</script>\n<script>" + script +
-              "</script>");
+          std::string(kDataBegins) + data + "</script>\n<script>" + script + "</script>");
   return page;
 }
 

@@ -2,6 +2,7 @@
 // The page that draws a cluster (docs/ui.md): index.html, style.css and the scripts of this folder,
 // which are part of the program. It only reads, and asks nobody but where it came from.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,5 +19,8 @@ namespace plimsoll::ui {
 // The whole page with its data ("plimsoll.io/view/v1") as one file, which asks nobody for anything.
 // Nothing that the data says can end the block that it stands in.
 [[nodiscard]] std::string single_file(std::string_view json);
+[[nodiscard]] serving::Response single_file_answer(std::string_view json);
+// The data of such a file; nothing: it is none.
+[[nodiscard]] std::optional<std::string_view> data_of(std::string_view page);
 
 }  // namespace plimsoll::ui

@@ -88,7 +88,7 @@ function explained(said) {
   const queue = said.queue, placement = said.placement;
   return [
     h("dl", { class: "facts" },
-      fact("State", said.state + (said.pod.terminating ? ", terminating" : "")), said.node && fact("Node", nodeLink(said.node)),
+      fact("State", (said.state === "whatIf" ? "not there" : said.state) + (said.pod.terminating ? ", terminating" : "")), said.node && fact("Node", nodeLink(said.node)),
       said.nominatedNode && fact("Nominated", nodeLink(said.nominatedNode)), fact("Profile", said.profile), fact("Priority", said.pod.priority),
       queue && fact("Queue", queue.place), queue && fact("Waits for", duration(queue.secondsWaiting)), queue && fact("Tries", queue.attempts),
       queue && queue.backoffSecondsLeft > 0 && fact("Backoff", duration(queue.backoffSecondsLeft))),
@@ -123,6 +123,76 @@ function showPod(main, state) {
     answer && answer.error && h("p", { class: "notes" }, answer.error),
     !answer && !placed && !runs.length && h("p", { class: "empty" }, state.live ? "Asking the scheduler …" : "Nothing is known of this pod."),
     !state.live && !answer && placed && h("p", { class: "quiet" }, "simulate --explain " + name + " adds what the scheduler says of it.")));
+  return null;
+}
+
+// ---- a pod that is not there
+
+function showWhatIf(main, state) {
+  const asked = state.whatIf;
+  const form = h("form", { class: "whatif", onsubmit: (event) => { event.preventDefault(); askWhatIf(event.target.elements[0].value); } },
+    h("label", {}, "Pod, YAML or JSON; or a Deployment or the like that makes pods",
+      h("textarea", { "data-key": "c-pod", rows: 14, spellcheck: "false", autocomplete: "off", disabled: !state.live,
+        oninput: (event) => { asked.text = event.target.value; } }, asked.text)),
+    h("button", { type: "submit", "data-key": "c-ask", disabled: !state.live }, "Where would it go?"));
+  main.replaceChildren(h("div", { class: "page" }, h("h2", {}, "What if"), form,
+    h("p", { class: "quiet" }, state.live
+      ? "The scheduler is asked what it would decide now. Nothing is created, and nothing changes. What admission would add (LimitRanges, priorities, runtime classes) is not known: kubectl create --dry-run=server -o yaml -f FILE prints a pod with it."
+      : "A file cannot answer: no scheduler runs behind it. plimsoll ui with --pods FILE, or simulate --html, shows where further pods would go."),
+    h("div", { role: "status" }, asked.waits && "Asking the scheduler …", asked.error && h("p", { class: "notes" }, asked.error)),
+    asked.result && [h("h3", {}, `Pod ${asked.result.pod.namespace}/${asked.result.pod.name}`), explained(asked.result)]));
+  return null;
+}
+
+// ---- what a running scheduler was like while this page was open
+
+const MOST_SAMPLES = 2000; // beyond them, every second one goes
+
+// Of what the view has just been told.
+function sample(state) {
+  const one = { at: Date.now() };
+  const all = state.view === "history";
+  if (all || state.view === "queue") {
+    one.waiting = state.queue.length;
+    one.refusedBy = {};
+    for (const pod of state.queue) for (const plugin of new Set(pod.rejectedBy)) one.refusedBy[plugin] = (one.refusedBy[plugin] || 0) + 1;
+    one.longest = state.queue.reduce((most, pod) => Math.max(most, pod.secondsWaiting), 0);
+  }
+  if (all || state.view === "nodes") one.totals = Object.fromEntries(resourcesOf(state.nodes).map((by) => [by, totalsOf(state.nodes, by)]));
+  state.history.push(one);
+  if (state.history.length > MOST_SAMPLES) state.history = state.history.filter((_, i) => i % 2 === 0);
+}
+
+// `of`: the value of a sample, or undefined.
+function lineOver(samples, caption, of, text) {
+  const points = samples.map((one) => [one.at, of(one)]).filter(([, y]) => y !== undefined);
+  if (!points.length) return null;
+  const [from, to] = [samples[0].at, samples[samples.length - 1].at];
+  const values = points.map(([, y]) => y);
+  const most = values.reduce((a, b) => Math.max(a, b), 0), least = values.reduce((a, b) => Math.min(a, b), Infinity);
+  const now = values[values.length - 1];
+  const drawn = points.map(([x, y]) => `${(1000 * (x - from) / Math.max(1, to - from)).toFixed(1)},${(100 - 96 * y / Math.max(most, 1e-9)).toFixed(1)}`);
+  if (drawn.length === 1) drawn.push(drawn[0].replace(/^[^,]*/, (x) => Number(x) + 8)); // one point is no line
+  const said = `${caption}: now ${text(now)}, at least ${text(least)}, at most ${text(most)}`;
+  return h("figure", { class: "small" }, svg("svg", { viewBox: "0 0 1000 102", preserveAspectRatio: "none", role: "img", "aria-label": said },
+    svg("polyline", { class: "line on", fill: "none", "vector-effect": "non-scaling-stroke", points: drawn.join(" ") })), h("figcaption", {}, said));
+}
+
+function showHistory(main, state) {
+  const samples = state.history;
+  const resources = Object.keys(samples.findLast((one) => one.totals)?.totals || {});
+  const by = resources.includes(state.params.get("by")) ? state.params.get("by") : resources[0];
+  const plugins = [...new Set(samples.flatMap((one) => Object.keys(one.refusedBy || {})))].sort();
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const total = (one) => one.totals && one.totals[by];
+  showBelow(main, "page", h("h2", {}, "History"),
+    h("form", { class: "controls", onsubmit: (event) => event.preventDefault() }, by && select("Resource", "by", by, resources.map((name) => [name, name]), state.params)),
+    h("p", { class: "quiet" }, samples.length ? `What this page was told in ${duration((samples[samples.length - 1].at - samples[0].at) / 1000)}, ${samples.length} times. It is gone when the page is closed; metrics keep it for longer.` : "Asking the scheduler …"),
+    lineOver(samples, "Pods that wait", (one) => one.waiting, String),
+    lineOver(samples, "The longest wait", (one) => one.longest, duration),
+    plugins.map((plugin) => lineOver(samples, `Pods that ${plugin} refused at their last try`, (one) => one.refusedBy && (one.refusedBy[plugin] || 0), String)),
+    by && [lineOver(samples, `${by}, used`, (one) => total(one) && total(one).allocatable > 0 ? total(one).used / total(one).allocatable : undefined, percent),
+      lineOver(samples, `${by}, of what is free: outside the best zone of its node`, (one) => total(one) && total(one).free > 0 ? 1 - total(one).inOneZone / total(one).free : undefined, percent)]);
   return null;
 }
 
@@ -187,6 +257,17 @@ function figuresOf(simulation) {
   return new Map(figures.map(([name, value, text]) => [name, value === undefined ? "–" : text ? text(value) : String(value)]));
 }
 
+// As simulate --report -o csv prints it.
+function figuresCsv(simulation) {
+  const waits = waitsOf(simulation), rows = [["figure", "value"], ["pods", simulation.pods.length], ["bound", simulation.bound],
+    ["refusedByKubelets", simulation.kubelets.rejected], ["evicted", simulation.evicted.length]];
+  for (const percent of [50, 90, 99]) rows.push(["waitedSeconds" + percent, waits.length ? quantileOf(waits, percent / 100).toFixed(6) : ""]);
+  for (const [resource, hours] of Object.entries(simulation.report ? simulation.report.hours : {}))
+    rows.push(["hours " + resource, hours.used.toFixed(6)], ["hoursThere " + resource, hours.allocatable.toFixed(6)]);
+  const field = (text) => /[",\r\n]/.test(text) ? `"${String(text).replaceAll('"', '""')}"` : text;
+  return rows.map((row) => row.map(field).join(",") + "\n").join("");
+}
+
 function comparison(state) {
   const here = state.simulation, there = state.other.simulation;
   const ours = figuresOf(here), theirs = figuresOf(there), others = new Map(there.pods.map((pod) => [pod.pod, pod]));
@@ -224,6 +305,7 @@ function showRun(main, state) {
     table("How long pods waited, from their creation to their binding", ["Waited", "Share", "#pods"],
       BUCKETS.map(([, text], i) => [text, h("span", { class: "zone wide", "aria-hidden": "true" }, h("i", { class: "bound", share: counts[i] / most })), counts[i]])
         .concat([["never bound", "", simulation.pods.length - bound.length]])),
+    h("p", {}, h("a", { download: "figures.csv", href: "data:text/csv;charset=utf-8," + encodeURIComponent(figuresCsv(simulation)), "data-key": "csv" }, "The figures as CSV")),
     h("p", { class: "quiet" }, `Half waited at most ${quantile(.5)}, nine of ten ${quantile(.9)}, 99 of 100 ${quantile(.99)}.`),
     report && Object.keys(report.hours).length > 0 && table("Hours that pods had, of what there was", ["Resource", "Use", "#used", "#of"],
       Object.entries(report.hours).map(([resource, hours]) => [resource, useBar({ used: hours.used, allocatable: hours.allocatable || 1 }, `${Math.round(100 * hours.used / (hours.allocatable || 1))} %`), hours.used.toFixed(2), hours.allocatable.toFixed(2)])),

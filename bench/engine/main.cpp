@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -26,6 +27,7 @@
 #include "bench/support/stopwatch.hpp"
 #include "bench/support/timing.hpp"
 #include "framework/base/log.hpp"
+#include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
 #include "framework/runtime/plugin/modules.hpp"
@@ -99,31 +101,58 @@ ProfileSpec profile_of(const Case& run, const Modules& modules) {
   return std::move(*profile);
 }
 
+// A scheduler with the nodes of a case.
+class World {
+ public:
+  World(const Case& run, const Modules& modules)
+      : run_(run), writer([this](const BindRequest& request) {
+          const size_t number =
+              std::strtoul(request.name.c_str() + std::strlen("pod-"), nullptr, 10);
+          told_->post(PodUpserted{make_pod(number, {request.node, request.annotations})});
+        }) {
+    SchedulerOptions options;
+    options.profiles.push_back(profile_of(run, modules));
+    options.binder_threads = 1;
+    options.classes.enabled = run.classes;
+    options.classes.check_every = run.check_every;
+    auto made = Scheduler::create(std::move(options), modules, symbols, writer);
+    if (!made) give_up(made.error().message);
+    told_ = made->get();
+    bytes_before = resident_bytes();
+    scheduler.emplace(std::move(*made));
+    for (size_t i = 0; i < run.nodes; ++i) {
+      told_->post(NodeUpserted{bench::make_node(i, symbols)});
+      if (!run.topology) continue;
+      told_->post(ObjectUpserted{bench::make_topology(i)});
+      told_->post(ObjectUpserted{bench::make_devices(i)});
+    }
+  }
+  [[nodiscard]] PodRef make_pod(size_t number, const bench::Bound& bound = {}) {
+    return bench::make_pod(number, run_.shape, run_.topology, symbols, bound);
+  }
+  // Until so many pods were decided on.
+  void wait_for(size_t pods) const {
+    while (writer.bound + writer.refused < pods)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+ private:
+  const Case run_;
+  Scheduler* told_ = nullptr;
+
+ public:
+  SymbolTable symbols;
+  Instant writer;
+  size_t bytes_before = 0;
+  std::optional<bench::LoopThread> scheduler;
+};
+
 // Prints a line. Returns the decisions per second.
 double measure(const Case& run, const Modules& modules) {
-  SymbolTable symbols;
-  Scheduler* told = nullptr;
-  Instant writer([&](const BindRequest& request) {
-    const size_t number = std::strtoul(request.name.c_str() + std::strlen("pod-"), nullptr, 10);
-    told->post(PodUpserted{bench::make_pod(number, run.shape, run.topology, symbols,
-                                           {request.node, request.annotations})});
-  });
-  SchedulerOptions options;
-  options.profiles.push_back(profile_of(run, modules));
-  options.binder_threads = 1;
-  options.classes.enabled = run.classes;
-  options.classes.check_every = run.check_every;
-  auto made = Scheduler::create(std::move(options), modules, symbols, writer);
-  if (!made) give_up(made.error().message);
-  told = made->get();
-  const size_t before = resident_bytes();
-  bench::LoopThread scheduler(std::move(*made));
-  for (size_t i = 0; i < run.nodes; ++i) {
-    scheduler->post(NodeUpserted{bench::make_node(i, symbols)});
-    if (!run.topology) continue;
-    scheduler->post(ObjectUpserted{bench::make_topology(i)});
-    scheduler->post(ObjectUpserted{bench::make_devices(i)});
-  }
+  World world(run, modules);
+  bench::LoopThread& scheduler = *world.scheduler;
+  const Instant& writer = world.writer;
+  const size_t before = world.bytes_before;
   for (size_t i = 0; has_volumes(run.shape) && i < run.pods; ++i) {
     scheduler->post(ObjectUpserted{bench::make_volume(i, run.shape, run.nodes)});
     scheduler->post(ObjectUpserted{bench::make_claim(i)});
@@ -131,16 +160,14 @@ double measure(const Case& run, const Modules& modules) {
   scheduler.on_loop([] {});
   const size_t with_nodes = resident_bytes();
   for (size_t i = 0; i < run.pods; ++i) {
-    scheduler->post(PodUpserted{bench::make_pod(i, run.shape, run.topology, symbols)});
+    scheduler->post(PodUpserted{world.make_pod(i)});
   }
   // Of many decisions only some are timed: timing all would mostly measure the stopwatch itself.
   scheduler.on_loop(
       [&] { bench::Stopwatch::here().time_one_in(run.pods >= kTimedPods ? kTimedOneIn : 1); });
   const double began = scheduler.cpu_seconds();
   scheduler.all_synced();
-  while (writer.bound + writer.refused < run.pods) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  world.wait_for(run.pods);
   std::vector<double> decisions;
   scheduler.on_loop([&] { decisions = bench::Stopwatch::here().microseconds(); });
   const double took = scheduler.cpu_seconds() - began;
@@ -159,6 +186,64 @@ double measure(const Case& run, const Modules& modules) {
       static_cast<double>(stats.classes.bytes) / (1 << 20));
   std::fflush(stdout);
   return static_cast<double>(run.pods) / took;
+}
+
+double thread_ms() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+// What pages that show all nodes (docs/ui.md) cost the loop while pods come and go. A page waits
+// 3,000 times as long as its answer took, and 2 s at least.
+void measure_watched(const Modules& modules) {
+  constexpr size_t kPods = 20'000;  // on the nodes at a time
+  const Case run{5'000, kPods, Shape::kMixed, true};
+  World world(run, modules);
+  bench::LoopThread& scheduler = *world.scheduler;
+  scheduler.all_synced();
+  StateChoice choice{.plugins = true, .queue = false, .kinds = false};
+  size_t came = 0;
+  size_t nodes = 0;
+  const auto come_and_go = [&](size_t pods) {
+    for (size_t i = 0; i < pods; ++i, ++came) {
+      scheduler->post(PodUpserted{world.make_pod(came)});
+      if (came >= kPods) scheduler->post(PodDeleted{world.make_pod(came - kPods)});
+    }
+    bool settled = false;  // a pod that fits nowhere waits, and that is all
+    while (!settled) {
+      scheduler.on_loop([] {});
+      const SchedulerStats now = scheduler->stats();
+      settled = now.queue.active == 0 && now.queue.in_flight == 0 && now.inbox == 0;
+    }
+  };
+  const auto ask = [&] {
+    double took = 0;
+    scheduler.on_loop([&] {
+      const double began = thread_ms();
+      const StateSnapshot said = scheduler->snapshot(choice);
+      took = thread_ms() - began;
+      choice.since = said.mark;
+      nodes = said.nodes.size();
+    });
+    return took;
+  };
+  come_and_go(kPods);
+  std::printf("%8s  %14s  %9s  %12s  %19s\n", "pods/s", "asked after, s", "nodes", "ms an answer",
+              "ms/s of three pages");
+  const double whole = ask();
+  std::printf("%8s  %14s  %9zu  %12.2f\n", "whole", "", nodes, whole);
+  for (const size_t rate : {0U, 1U, 10U, 50U, 200U}) {
+    double pause = 2;
+    double took = 0;
+    for (int round = 0; round < 6; ++round) {  // until the pause is that of its own answer
+      come_and_go(static_cast<size_t>(static_cast<double>(rate) * pause));
+      took = ask();
+      pause = std::max(2.0, 3'000 * took / 1e3);
+    }
+    std::printf("%8zu  %14.1f  %9zu  %12.3f  %19.3f\n", rate, pause, nodes, took, 3 * took / pause);
+    std::fflush(stdout);
+  }
 }
 
 // Measures everything, and writes a plot if a file is named.
@@ -208,6 +293,7 @@ int main(int argc, char** argv) {
   std::string folder = "build/release/plugins";
   std::string plot_file;
   std::vector<size_t> hostile;
+  bool watched = false;
   std::optional<Case> single;
   const auto one = [&]() -> Case& {
     if (!single) single.emplace();
@@ -221,6 +307,10 @@ int main(int argc, char** argv) {
     }
     if (option == "--hostile") {
       hostile = {100, 1'000, 4'000, 10'000};
+      continue;
+    }
+    if (option == "--watched") {
+      watched = true;
       continue;
     }
     if (i + 1 == argc) give_up(option + " needs a value");
@@ -253,6 +343,10 @@ int main(int argc, char** argv) {
     const ModuleRecord& record =
         modules.load_file(std::filesystem::path(folder) / (std::string(file) + ".so"));
     if (!record.loaded) give_up(record.refusal);
+  }
+  if (watched) {
+    measure_watched(modules);
+    return 0;
   }
   if (!hostile.empty()) {
     bench::measure_hostile(modules, hostile);

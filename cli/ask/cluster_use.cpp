@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr const char* kZonesFrom = "NodeResourceTopologyMatch";
 constexpr const char* kDevicesFrom = "NodeDevice";
+constexpr const char* kClaimsFrom = "DynamicResources";
 constexpr std::string_view kZonePrefix = "node-";
 
 // The nodes of a plugin's state; an empty object if it says nothing of them.
@@ -239,6 +240,33 @@ std::string device_table(const json& nodes, size_t most) {
   return table.empty() ? "" : "\nDevices, used of what there is:\n" + table.text();
 }
 
+// "free", "tainted", or who has it.
+std::string claim_device_text(const json& device) {
+  std::vector<std::string> users;
+  for (const json& claim : device.at("claims")) {
+    std::string& text = users.emplace_back(claim.at("claim"));
+    const auto pods = claim.at("pods").get<std::vector<std::string>>();
+    if (!pods.empty()) text += (text.empty() ? "for " : " for ") + sdk::join(pods);
+    if (claim.at("state") == "promised") text += " (promised)";
+  }
+  if (!users.empty()) return sdk::join(users);
+  if (device.value("elsewhere", false)) return "given away by NodeDevice";
+  return device.contains("taints") ? "tainted" : "free";
+}
+
+std::string claim_device_table(const json& nodes, size_t most) {
+  Table table({"NODE", "DRIVER", "POOL", "DEVICE", "HELD BY"});
+  for (size_t i = 0; i < std::min(nodes.size(), most); ++i) {
+    for (const auto& [driver, pools] : member(nodes[i], "claimDevices").items()) {
+      for (const auto& [pool, devices] : pools.items()) {
+        for (const auto& [name, device] : devices.items())
+          table.add({nodes[i].at("node"), driver, pool, name, claim_device_text(device)});
+      }
+    }
+  }
+  return table.empty() ? "" : "\nDevices of claims:\n" + table.text();
+}
+
 std::string seconds_text(const json& seconds) {
   const auto whole = static_cast<int64_t>(seconds.get<double>());
   if (whole < 120) return std::to_string(whole) + "s";
@@ -257,8 +285,6 @@ std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
   std::map<std::string, std::vector<node::ZoneReport>> zones;
   for (const auto& [name, node] : zones_by_node.items()) zones[name] = zones_of(node);
   std::vector<NodeUse> uses = node_use(snapshot, zones);
-  if (!choice.node.empty())
-    std::erase_if(uses, [&](const NodeUse& use) { return use.node != choice.node; });
   for (NodeUse& use : uses) {
     const auto found = devices_by_node.find(use.node);
     if (found == devices_by_node.end()) continue;
@@ -268,6 +294,7 @@ std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
       at->second.used = std::max(at->second.used, at->second.allocatable - free);
     }
   }
+  const json claims_by_node = nodes_of(snapshot, kClaimsFrom);
   const Holders holders(snapshot);
   json nodes = node_use_json(uses);
   std::map<std::string, json*, std::less<>> by_name;
@@ -275,9 +302,11 @@ std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
     const std::string name = node.at("node");
     by_name[name] = &node;
     node["devices"] = devices_of(member(devices_by_node, name.c_str()), holders);
+    const json& claimed = member(member(claims_by_node, name.c_str()), "claimDevices");
+    if (!claimed.empty()) node["claimDevices"] = claimed;
     const json& zoned = member(zones_by_node, name.c_str());
     add_holders(node["zones"], zoned, holders);
-    for (const char* field : {"report", "uncertain"})
+    for (const char* field : {"report", "uncertain", "policy", "scope", "leaving"})
       if (zoned.contains(field)) node[field] = zoned[field];
   }
   for (const StateSnapshot::Node& node : snapshot.nodes) {
@@ -285,10 +314,16 @@ std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
     if (found != by_name.end()) add_node(*found->second, *node.node);
   }
   if (choice.pods) add_pods(snapshot, holders, zones_by_node, devices_by_node, by_name);
-  return json{{"standby", snapshot.standby},
-              {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
-              {"nodes", std::move(nodes)}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
+  json out{{"standby", snapshot.standby},
+           {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
+           {"nodes", std::move(nodes)}};
+  if (!choice.era.empty()) {
+    out["state"] = choice.era + std::to_string(snapshot.mark.changes) + "." +
+                   std::to_string(snapshot.mark.node_set);
+  }
+  if (snapshot.changes_only) out["changes"] = true;
+  if (snapshot.names) out["names"] = *snapshot.names;
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 std::string use_text(std::string_view text, size_t most) {
@@ -296,7 +331,8 @@ std::string use_text(std::string_view text, size_t most) {
   const json& nodes = use.at("nodes");
   std::string out = use.value("standby", false) ? kStandby : "";
   if (nodes.empty()) return out + "There are no nodes.\n";
-  out += node_use_text(read_node_use(nodes), most, "--limit").substr(1) + device_table(nodes, most);
+  out += node_use_text(read_node_use(nodes), most, "--limit").substr(1) +
+         device_table(nodes, most) + claim_device_table(nodes, most);
   return out;
 }
 

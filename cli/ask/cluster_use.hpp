@@ -12,11 +12,12 @@ namespace plimsoll::cli {
 
 // What is shown of the nodes.
 struct UseChoice {
-  std::string node = {};  // only this one; empty: all
-  bool pods = false;      // with the pods on each
+  bool pods = false;     // with the pods on each
+  std::string era = {};  // begins the mark; empty: the answer has none
 };
 
-// {"standby": ..., "loopMilliseconds": ..., "nodes": [...]}: of each node what node_use_json has,
+// {"standby": ..., "loopMilliseconds": ..., "state": MARK, "nodes": [...]}; with "changes": true
+// and perhaps "names" as StateSnapshot::changes_only says. Of each node what node_use_json has,
 // by type and minor its "devices", and what docs/ui.md has of its labels and of who holds what.
 // Zones and devices are as the plugins count them (StateSnapshot::plugins): with everything that is
 // promised. Nothing of them without the plugins. Of a resource that stands for devices, what no pod

@@ -36,6 +36,8 @@ using Reach = std::function<Result<Ask>()>;
 // Serves the page (docs/ui.md) to this user's browser, and hands on what it asks, until a signal
 // ends it.
 [[nodiscard]] int show_page(const PageArguments& arguments, const Reach& reach);
+// Serves the page with this document (docs/ui.md, "The document"); nobody is asked.
+[[nodiscard]] int show_saved_page(const PageArguments& arguments, const std::string& json);
 
 struct DebugArguments {
   double settle_s = 5;  // how long a difference must last

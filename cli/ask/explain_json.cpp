@@ -25,6 +25,8 @@ const char* state_name(ExplainedState state) {
       return "binding";
     case ExplainedState::kBound:
       return "bound";
+    case ExplainedState::kWhatIf:
+      return "whatIf";
     case ExplainedState::kUnknown:
       break;
   }

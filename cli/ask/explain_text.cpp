@@ -107,6 +107,7 @@ class ExplainText {
     }
     const std::string state = all_["state"];
     const std::string node = all_.value("node", "");
+    if (state == "whatIf") out_ << "State: it is not there; this is what would become of it\n";
     if (state == "bound") out_ << "State: bound to " << node << "\n";
     if (state == "binding") {
       out_ << "State: on its way to " << node << ", the API server has not confirmed it yet\n";

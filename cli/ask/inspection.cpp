@@ -13,12 +13,14 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <stop_token>
 #include <thread>
 #include <utility>
 
 #include "cli/ask/cluster_use.hpp"
 #include "cli/ask/explain_json.hpp"
+#include "cli/ask/what_if.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/quote.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -36,6 +38,15 @@ using serving::Response;
 
 constexpr size_t kMaxJobs = 4;  // comparisons in the queue
 constexpr double kMaxSettleSeconds = 600;
+
+// Before the marks of this scheduler: those of a process before, or of another replica, are none.
+std::string new_era() {
+  std::random_device random;
+  std::string era;
+  for (int i = 0; i < 3; ++i) era += std::to_string(random()) + (i < 2 ? "-" : ".");
+  return era;
+}
+
 const std::string kPage = "/debug/ui/";
 
 Response ok(std::string result) {
@@ -163,6 +174,17 @@ struct Inspection::Impl {
 
   void explain(const Request& asked, Reply reply) {
     constexpr size_t kAll = std::numeric_limits<size_t>::max();
+    const auto nodes = number_of(asked, "nodes", kAll);
+    const auto texts = number_of(asked, "texts", kAll);
+    if (!nodes || !texts)
+      return reply(ready(refusal("nodes and texts must be whole numbers", 400)));
+    if (asked.method == "POST") {
+      const auto pod = pod_of_manifest(asked.body, symbols);
+      if (!pod) return reply(ready(refusal(pod.error().message, 400)));
+      return explain(
+          {std::string(view((**pod).meta.ns)), std::string(view((**pod).meta.name)), *texts, *pod},
+          *nodes, std::move(reply));
+    }
     const std::vector<std::string> pods = asked.parameters("pod");
     if (pods.size() != 1) return reply(ready(refusal("which pod? ?pod=NAMESPACE/NAME", 400)));
     const std::string& pod = pods.front();
@@ -171,35 +193,51 @@ struct Inspection::Impl {
       return reply(
           ready(refusal("\"" + pod + "\" does not name a pod: NAMESPACE/NAME is wanted", 400)));
     }
-    const auto nodes = number_of(asked, "nodes", kAll);
-    const auto texts = number_of(asked, "texts", kAll);
-    if (!nodes || !texts)
-      return reply(ready(refusal("nodes and texts must be whole numbers", 400)));
-    ExplainRequest request{pod.substr(0, slash), pod.substr(slash + 1), *texts};
-    scheduler.post(Task{[&loop = scheduler, request = std::move(request), nodes = *nodes,
+    explain({pod.substr(0, slash), pod.substr(slash + 1), *texts}, *nodes, std::move(reply));
+  }
+
+  void explain(ExplainRequest request, size_t nodes, Reply reply) {
+    scheduler.post(
+        Task{[&loop = scheduler, request = std::move(request), nodes, reply = std::move(reply)] {
+          auto result = std::make_shared<const Explanation>(loop.explain(request));
+          reply([result = std::move(result), nodes] {
+            const std::string problem = explanation_problem(*result);
+            return problem.empty() ? ok(explanation_json(*result, nodes)) : refusal(problem);
+          });
+        }});
+  }
+
+  // The state, as `text` writes it.
+  void state(StateChoice choice, std::function<std::string(const StateSnapshot&)> text,
+             Reply reply) {
+    scheduler.post(Task{[&loop = scheduler, choice = std::move(choice), text = std::move(text),
                          reply = std::move(reply)] {
-      auto result = std::make_shared<const Explanation>(loop.explain(request));
-      reply([result = std::move(result), nodes] {
-        const std::string problem = explanation_problem(*result);
-        return problem.empty() ? ok(explanation_json(*result, nodes)) : refusal(problem);
-      });
+      auto result = std::make_shared<const StateSnapshot>(loop.snapshot(choice));
+      reply([result = std::move(result), text] { return ok(text(*result)); });
     }});
   }
 
-  // The state, as `text` writes it; `plugins`: with what plugins keep themselves.
-  void state(bool plugins, std::function<std::string(const StateSnapshot&)> text, Reply reply) {
-    scheduler.post(
-        Task{[&loop = scheduler, plugins, text = std::move(text), reply = std::move(reply)] {
-          auto result = std::make_shared<const StateSnapshot>(loop.snapshot(plugins));
-          reply([result = std::move(result), text] { return ok(text(*result)); });
-        }});
+  // The mark that an answer named; nothing: it is another scheduler's, or none.
+  [[nodiscard]] std::optional<StateMark> mark_of(const std::string& text) const {
+    StateMark mark;
+    const char* const end = text.data() + text.size();
+    if (!text.starts_with(era)) return std::nullopt;
+    const auto changes = std::from_chars(text.data() + era.size(), end, mark.changes);
+    if (changes.ec != std::errc() || changes.ptr == end || *changes.ptr != '.') return std::nullopt;
+    const auto set = std::from_chars(changes.ptr + 1, end, mark.node_set);
+    if (set.ec != std::errc() || set.ptr != end) return std::nullopt;
+    return mark;
   }
 
   void use(const Request& asked, Reply reply) {
     const std::vector<std::string> nodes = asked.parameters("node");
-    const UseChoice choice{nodes.empty() ? "" : nodes.front(), asked.has("pods")};
+    const std::vector<std::string> since = asked.parameters("since");
+    StateChoice wanted{.plugins = true, .queue = false, .kinds = false};
+    if (!nodes.empty()) wanted.node = nodes.front();
+    if (!since.empty()) wanted.since = mark_of(since.front());
+    const UseChoice choice{asked.has("pods"), nodes.empty() ? era : ""};
     state(
-        true, [choice](const StateSnapshot& known) { return use_json(known, choice); },
+        std::move(wanted), [choice](const StateSnapshot& known) { return use_json(known, choice); },
         std::move(reply));
   }
 
@@ -280,6 +318,7 @@ struct Inspection::Impl {
   SymbolTable& symbols;
   const informer::ServerAccess access;
   const std::shared_ptr<informer::CredentialSource> credentials;
+  const std::string era = new_era();
   std::atomic<bool> logging{false};
   std::mutex mutex;
   std::condition_variable_any wake;
@@ -307,10 +346,14 @@ const std::vector<std::string>& Inspection::paths() {
 }
 
 void Inspection::answer(const Request& request, Reply reply) {
-  if (request.method != "GET") return reply(ready(refusal("only GET", 405)));
-  if (request.path == "/debug/explain") return impl_->explain(request, std::move(reply));
-  if (request.path == "/debug/dump") return impl_->state(true, &snapshot_json, std::move(reply));
-  if (request.path == "/debug/queue") return impl_->state(false, &queue_json, std::move(reply));
+  const bool explains = request.path == "/debug/explain";
+  if (request.method != "GET" && !(explains && request.method == "POST"))
+    return reply(ready(refusal(explains ? "GET, or POST with a pod" : "only GET", 405)));
+  if (explains) return impl_->explain(request, std::move(reply));
+  if (request.path == "/debug/dump")
+    return impl_->state({.plugins = true}, &snapshot_json, std::move(reply));
+  if (request.path == "/debug/queue")
+    return impl_->state({.nodes = false, .kinds = false}, &queue_json, std::move(reply));
   if (request.path == "/debug/top") return impl_->use(request, std::move(reply));
   if (request.path == "/debug/compare") return impl_->compare(request, reply);
   if (request.path.starts_with(kPage))

@@ -38,8 +38,10 @@ class Inspection {
   // Any thread; returns at once. The questions, which are served to those who may ask for them:
   //
   //   GET /debug/explain?pod=NAMESPACE/NAME&nodes=10&texts=3
+  //   POST /debug/explain?nodes=10&texts=3    the same of the pod in the body (cli/ask/what_if.hpp)
   //   GET /debug/queue
   //   GET /debug/top?node=NAME&pods
+  //   GET /debug/top?since=STATE    what changed since an answer that had this "state"
   //   GET /debug/dump
   //   GET /debug/compare?settleSeconds=5
   //   GET /debug/ui/    the page that draws them (ui/page.hpp)

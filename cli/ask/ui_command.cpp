@@ -45,13 +45,16 @@ class Forwarder {
 
   void answer(const Request& request, Reply reply) {
     if (!request.path.starts_with(prefix_)) return reply(ready({404, "404 page not found\n"}));
-    if (request.method != "GET") return reply(ready({405, "only GET\n"}));
     const std::string name = request.path.substr(prefix_.size());
+    if (request.method != "GET" && !(request.method == "POST" && name == "explain"))
+      return reply(ready({405, "only GET\n"}));
     if (name.starts_with("ui/")) return reply(ready(ui::file(name.substr(3))));
     if (name != "top" && name != "queue" && name != "explain")
       return reply(ready({404, "404 page not found\n"}));
     informer::HttpRequest asked = question(name);
     if (!request.query.empty()) asked.path += "?" + request.query;
+    asked.method = request.method;
+    asked.body = request.body;
     boost::asio::post(thread_, [this, asked = std::move(asked), reply = std::move(reply)] {
       reply(ready(ask(asked)));
     });
@@ -86,26 +89,15 @@ void require_loopback_name(const Request& request, const Reply& done) {
   done(ready({403, "forbidden: this server is asked as 127.0.0.1\n"}));
 }
 
-}  // namespace
-
-int show_page(const PageArguments& arguments, const Reach& reach) {
-  Signals signals;
-  auto ask = reach();
-  if (!ask) return failure("ui", ask.error().message);
-  if (const auto there = (*ask)(question("queue")); !there)
-    return failure("ui", there.error().message);
-  const std::string secret = random_name();
-  if (secret.empty()) return failure("ui", "this machine has no random numbers");
-  Forwarder forwarder("/" + secret + "/debug/", reach, std::move(*ask));
+// Serves what is below "/SECRET/" until a signal ends it. `page`: the rest of the page's address.
+int serve(const PageArguments& arguments, Signals& signals, const std::string& page,
+          serving::LateHandler answer) {
   serving::ServerOptions options;
   options.port = arguments.port;
   options.gate = require_loopback_name;
-  const auto server = serving::HttpServer::start(std::move(options),
-                                                 [&forwarder](const Request& request, Reply reply) {
-                                                   forwarder.answer(request, std::move(reply));
-                                                 });
+  const auto server = serving::HttpServer::start(std::move(options), std::move(answer));
   if (!server) return failure("ui", server.error().message);
-  const std::string address = (*server)->url() + "/" + secret + "/debug/ui/";
+  const std::string address = (*server)->url() + page;
   std::cout << address << "\n" << std::flush;
   std::cerr << "open this address in a browser on this machine; Ctrl-C ends it\n";
   if (!signals.started()) return 0;
@@ -122,6 +114,39 @@ int show_page(const PageArguments& arguments, const Reach& reach) {
   }
   (*server)->stop();
   return 0;
+}
+
+constexpr const char* kNoSecret = "this machine has no random numbers";
+
+}  // namespace
+
+int show_page(const PageArguments& arguments, const Reach& reach) {
+  Signals signals;
+  auto ask = reach();
+  if (!ask) return failure("ui", ask.error().message);
+  if (const auto there = (*ask)(question("queue")); !there)
+    return failure("ui", there.error().message);
+  const std::string secret = random_name();
+  if (secret.empty()) return failure("ui", kNoSecret);
+  Forwarder forwarder("/" + secret + "/debug/", reach, std::move(*ask));
+  return serve(arguments, signals, "/" + secret + "/debug/ui/",
+               [&forwarder](const Request& request, Reply reply) {
+                 forwarder.answer(request, std::move(reply));
+               });
+}
+
+int show_saved_page(const PageArguments& arguments, const std::string& json) {
+  Signals signals;
+  const std::string secret = random_name();
+  if (secret.empty()) return failure("ui", kNoSecret);
+  const std::string page = "/" + secret + "/";
+  return serve(
+      arguments, signals, page,
+      [page, answer = ui::single_file_answer(json)](const Request& request, const Reply& reply) {
+        reply(ready(request.path != page      ? Response{404, "404 page not found\n"}
+                    : request.method != "GET" ? Response{405, "only GET\n"}
+                                              : answer));
+      });
 }
 
 }  // namespace plimsoll::cli

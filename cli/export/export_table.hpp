@@ -13,7 +13,8 @@ Labels *key:value
 LabelSelector matchLabels:Labels matchExpressions:Requirement
 Requirement key:key operator values:value
 Amounts *
-Resources requests:Amounts limits:Amounts
+Resources requests:Amounts limits:Amounts claims:ContainerClaim
+ContainerClaim name:name
 Owner apiVersion:name kind:name name:name uid controller
 Namespace metadata:LabelledMeta
 Node metadata:NodeMeta spec:NodeSpec status:NodeStatus
@@ -109,7 +110,11 @@ CelSelector expression
 ResourceSlice metadata:Meta spec:SliceSpec
 SliceSpec driver pool:SlicePool nodeName:name nodeSelector:NodeSelector allNodes perDeviceNodeSelection devices:SliceDevice sharedCounters:CounterSet
 SlicePool name:name generation resourceSliceCount
-SliceDevice name attributes:DeviceAttributes capacity:DeviceCapacities taints:DeviceTaint consumesCounters:CounterSet nodeName:name nodeSelector:NodeSelector allNodes allowMultipleAllocations bindsToNode bindingConditions bindingFailureConditions
+SliceDevice name attributes:DeviceAttributes capacity:DeviceCapacities taints:DeviceTaint consumesCounters:CounterSet nodeName:name nodeSelector:NodeSelector allNodes allowMultipleAllocations bindsToNode bindingConditions bindingFailureConditions nodeAllocatableResources:DeviceFootprints
+DeviceFootprints *:DeviceFootprint
+DeviceFootprint mapping:FootprintMapping overhead:FootprintOverhead
+FootprintMapping capacityKey capacityMultiplier deviceMultiplier
+FootprintOverhead perPod perContainer
 DeviceAttributes *:DeviceAttribute
 DeviceAttribute int bool string version ints bools strings versions
 DeviceCapacities *:DeviceCapacity
@@ -185,10 +190,12 @@ GceDisk pdName:handle readOnly
 ById volumeID:handle readOnly
 AzureDisk diskURI:handle kind readOnly
 VsphereVolume volumePath:handle readOnly
-PodStatus phase qosClass nominatedNodeName:name reason startTime resourceClaimStatuses:PodClaim extendedResourceClaimStatus:ExtendedClaim conditions:PodCondition containerStatuses:ContainerStatus initContainerStatuses:ContainerStatus resources:Resources allocatedResources:Amounts
+PodStatus phase qosClass nominatedNodeName:name reason startTime resourceClaimStatuses:PodClaim extendedResourceClaimStatus:ExtendedClaim nodeAllocatableResourceClaimStatuses:ClaimAmounts conditions:PodCondition containerStatuses:ContainerStatus initContainerStatuses:ContainerStatus resources:Resources allocatedResources:Amounts
 PodCondition type:PodScheduled|DisruptionTarget|PodResizePending|Ready status reason
 ContainerStatus name:name resources:Resources allocatedResources:Amounts
 ExtendedClaim resourceClaimName:name
+ClaimAmounts resourceClaimName:name containers:name mapping:ClaimAmount overhead:ClaimAmount
+ClaimAmount name quantity perPod perContainer
 )";
 
 }  // namespace plimsoll::cli

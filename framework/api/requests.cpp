@@ -338,12 +338,6 @@ bool is_int64(const Quantity& quantity) {
   return sent && sent->as_int64(&unused);
 }
 
-bool is_extended_resource(std::string_view name) {
-  const bool native = name.find('/') == std::string_view::npos ||
-                      name.find("kubernetes.io/") != std::string_view::npos;
-  return !native && !name.starts_with("requests.");
-}
-
 bool is_node_resource(std::string_view name) {
   return name == "cpu" || name == "memory" || name == "ephemeral-storage" || name == "pods" ||
          name.starts_with(kHugePages) || name.starts_with("attachable-volumes-") ||

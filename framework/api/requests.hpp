@@ -5,6 +5,8 @@
 //
 // Pure functions; any thread.
 
+#include <plimsoll/resource_names.hpp>
+
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -91,6 +93,6 @@ struct NonZero {
 // names that IsScalarResourceName accepts (extended resources, hugepages-*, attachable-volumes-*
 // and kubernetes.io/ names).
 [[nodiscard]] bool is_node_resource(std::string_view name);
-[[nodiscard]] bool is_extended_resource(std::string_view name);
+using sdk::is_extended_resource;
 
 }  // namespace plimsoll

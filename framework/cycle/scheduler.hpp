@@ -43,6 +43,7 @@ class Intake;
 struct LoopState;
 class Modules;
 struct Nominating;
+struct StateChoice;
 struct StateSnapshot;
 struct Status;
 class SymbolTable;
@@ -87,7 +88,8 @@ class Scheduler final : public Inbox {
   // What would become of a pod, and what is known here. On the loop only: post a Task that calls
   // them. Neither changes anything.
   [[nodiscard]] Explanation explain(const ExplainRequest& request);
-  [[nodiscard]] StateSnapshot snapshot(bool with_plugins = false);
+  [[nodiscard]] StateSnapshot snapshot();  // all but what plugins keep
+  [[nodiscard]] StateSnapshot snapshot(const StateChoice& choice);
 
  private:
   struct Parts;
@@ -116,8 +118,10 @@ class Scheduler final : public Inbox {
   // ---- for people who ask (explain.cpp)
   [[nodiscard]] Explanation explain_now(const ExplainRequest& request);
   [[nodiscard]] PodRef find_pod(const ExplainRequest& request) const;
-  [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& pod);
-  [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& pod,
+  [[nodiscard]] ExplainedQueuePlace queue_place(const QueuedPod& queued);
+  void add_queue(StateSnapshot& result);
+  void add_kinds(StateSnapshot& result) const;
+  [[nodiscard]] std::vector<ExplainedRejector> rejectors_of(const QueuedPod& queued,
                                                             Framework& framework);
 
   const std::unique_ptr<Parts> parts_;

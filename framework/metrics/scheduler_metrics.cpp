@@ -197,6 +197,10 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
       class_table_bytes(
           r.gauges({"plimsoll_class_table_bytes", "Memory of these tables.", {}}).with({})) {
   // DynamicResources counts these.
+  (void)r.counters({"dynamic_resource_allocation_resourceclaim_creates_total",
+                    "[ALPHA] Number of ResourceClaims creation requests, categorized by creation "
+                    "status, admin access, and owning API group and kind",
+                    {"status", "admin_access", "owner_api_group", "owner_api_kind"}});
   (void)r.counters({"scheduler_dra_bindingconditions_allocations_total",
                     "[ALPHA] Devices with binding conditions that a binding waited for.",
                     {"profile", "driver", "status"}});

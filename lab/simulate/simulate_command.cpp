@@ -205,19 +205,27 @@ json result_json(const SimulationResult& result, const SimulateArguments& argume
   return out;
 }
 
-// The page with what docs/ui.md describes. The error: why it could not be written.
-Result<void> write_page(const std::string& path, const SimulationResult& result,
-                        const SimulateArguments& arguments, const std::vector<InputFile>& inputs) {
+std::string page_document(json top, json queue, json explanations, json simulation) {
+  return json{{"apiVersion", "plimsoll.io/view/v1"},
+              {"top", std::move(top)},
+              {"queue", std::move(queue)},
+              {"explanations", std::move(explanations)},
+              {"simulation", std::move(simulation)}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string page_of(const SimulationResult& result, json simulation) {
   json explanations = json::array();
   for (const auto& [pod, answer] : result.view.explained)
     explanations.push_back({{"pod", pod}, {"result", json::parse(answer)}});
-  const json view{{"apiVersion", "plimsoll.io/view/v1"},
-                  {"top", json::parse(result.view.top)},
-                  {"queue", json::parse(result.view.queue)},
-                  {"explanations", std::move(explanations)},
-                  {"simulation", result_json(result, arguments, inputs, true)}};
+  return page_document(json::parse(result.view.top), json::parse(result.view.queue),
+                       std::move(explanations), std::move(simulation));
+}
+
+// The error: why it could not be written.
+Result<void> write_page(const std::string& path, const std::string& document) {
   std::ofstream file(path, std::ios::binary);
-  file << ui::single_file(view.dump(-1, ' ', false, json::error_handler_t::replace)) << std::flush;
+  file << ui::single_file(document) << std::flush;
   if (!file)
     return fail(ErrorCode::kUnavailable, "cannot write " + path + ": " + std::strerror(errno));
   return {};
@@ -235,7 +243,28 @@ std::string csv_seconds(const std::optional<double>& seconds) {
   return seconds ? decimal(*seconds, 3) : "";
 }
 
-// What is left out would break the table: notes are for people, on standard error.
+// docs/simulation.md has the names; the page makes the same of it (ui/pods.js).
+void print_figures(const SimulationResult& result) {
+  std::vector<double> waits;
+  for (const Placement& pod : result.placements)
+    if (pod.bound) waits.push_back(*pod.bound - pod.created);
+  std::ranges::sort(waits);
+  std::cout << "figure,value\npods," << result.placements.size() << "\nbound," << result.bound
+            << "\nrefusedByKubelets," << result.kubelets.rejected << "\nevicted,"
+            << result.evicted.size() << "\n";
+  for (const int percent : {50, 90, 99}) {
+    const size_t at = static_cast<size_t>(percent / 100.0 * static_cast<double>(waits.size()));
+    std::cout << "waitedSeconds" << percent << ','
+              << (waits.empty() ? "" : decimal(waits[std::min(at, waits.size() - 1)], 6)) << "\n";
+  }
+  const json report = report_json(result);
+  for (const auto& [resource, hours] : report.at("hours").items()) {
+    std::cout << csv_field("hours " + resource) << ',' << decimal(hours.at("used"), 6) << "\n"
+              << csv_field("hoursThere " + resource) << ',' << decimal(hours.at("allocatable"), 6)
+              << "\n";
+  }
+}
+
 void print_csv(const SimulationResult& result) {
   std::cout << "pod,node,phase,created,tried,lastTried,bound,ended,tries,zones,devices,failure,"
                "reason,message\n";
@@ -249,6 +278,10 @@ void print_csv(const SimulationResult& result) {
               << csv_field(pod.failure) << ',' << csv_field(pod.reason) << ','
               << csv_field(pod.message) << "\n";
   }
+}
+
+// They would break a table: they are for people, on standard error.
+void print_notes(const SimulationResult& result) {
   for (const std::string& note : result.notes) std::cerr << "note: " << shown(note) << "\n";
 }
 
@@ -309,17 +342,38 @@ std::string digest_of(const std::string& path) {
   return text ? sha256_of(*text) : "";
 }
 
+Result<config::Validation> profiles_of(const SimulateArguments& arguments, const Modules& modules) {
+  if (!arguments.config.empty()) return load_configuration(arguments.config, modules);
+  config::Validation all = validate_all_plugins(modules);
+  if (!all.ok()) return fail(ErrorCode::kInvalid, config::to_string(all.errors, all.file));
+  return all;
+}
+
 }  // namespace
 
-int simulate(const SimulateArguments& arguments) {
-  TimeLimit limit("simulate", std::chrono::seconds(arguments.timeout_s), "reading files");
+std::string page_of_result(const json& result) {
+  json explanations = json::array();
+  for (const json& answer : result.value("explanations", json::array())) {
+    if (!answer.value("ok", false)) continue;
+    const json& pod = answer.at("result").at("pod");
+    explanations.push_back(
+        {{"pod", pod.at("namespace").get<std::string>() + "/" + pod.at("name").get<std::string>()},
+         {"result", answer.at("result")}});
+  }
+  return page_document({{"nodes", result.at("nodes")}}, {{"queue", json::array()}},
+                       std::move(explanations), result);
+}
+
+int simulate(const SimulateArguments& arguments, std::string* page) {
+  const char* const command = page == nullptr ? "simulate" : "ui";
+  TimeLimit limit(command, std::chrono::seconds(arguments.timeout_s), "reading files");
   const auto modules = arguments.oracle
                            ? load_modules(arguments.plugin_directories, oracle_modules())
                            : load_modules(arguments.plugin_directories);
-  if (!modules) return failure("simulate", modules.error().message);
-  const auto configuration = load_configuration(arguments.config, *modules);
+  if (!modules) return failure(command, modules.error().message);
+  const auto configuration = profiles_of(arguments, *modules);
   if (!configuration)
-    return failure("simulate", "the profile file is not usable:\n" + configuration.error().message);
+    return failure(command, "the profile file is not usable:\n" + configuration.error().message);
   std::vector<std::string> notes;
   std::vector<InputFile> inputs{{"config", arguments.config, digest_of(arguments.config)},
                                 {"cluster", arguments.cluster, ""},
@@ -328,17 +382,24 @@ int simulate(const SimulateArguments& arguments) {
                                 {"expect", arguments.expect, digest_of(arguments.expect)}};
   auto cluster = read_objects(arguments.cluster, InputRole::kCluster, arguments.lenient, notes,
                               &inputs[1].sha256);
-  if (!cluster) return failure("simulate", cluster.error().message);
+  if (!cluster) return failure(command, cluster.error().message);
+  for (const std::string& path : arguments.more_of_cluster) {
+    inputs.push_back({"cluster " + std::to_string(inputs.size() - 3), path, ""});
+    const auto more =
+        read_objects(path, InputRole::kCluster, arguments.lenient, notes, &inputs.back().sha256);
+    if (!more) return failure(command, more.error().message);
+    cluster->insert(cluster->end(), more->begin(), more->end());
+  }
   auto pods =
       read_objects(arguments.pods, InputRole::kPods, arguments.lenient, notes, &inputs[2].sha256);
-  if (!pods) return failure("simulate", pods.error().message);
+  if (!pods) return failure(command, pods.error().message);
   auto events = read_objects(arguments.events, InputRole::kCluster, arguments.lenient, notes,
                              &inputs[3].sha256);
-  if (!events) return failure("simulate", events.error().message);
+  if (!events) return failure(command, events.error().message);
   Expectations expectations;
   if (!arguments.expect.empty()) {
     auto loaded = load_expectations(arguments.expect);
-    if (!loaded) return failure("simulate", loaded.error().message);
+    if (!loaded) return failure(command, loaded.error().message);
     expectations = std::move(*loaded);
   }
 
@@ -347,20 +408,21 @@ int simulate(const SimulateArguments& arguments) {
   options.pods = std::move(*pods);
   options.events = std::move(*events);
   options.bind_failures = arguments.bind_failures;
-  options.on_serving = [](const std::string& url) {
+  options.on_serving = [page](const std::string& url) {
+    if (page != nullptr) return;
     std::cerr << "API server: " << url << " (kubectl --server " << url << ")\n";
   };
   options.kubelets = kubelet_options(arguments);
   options.speed = arguments.speed;
   options.oracle = arguments.oracle;
   options.explain = arguments.explain;
-  options.on_hang = [](const std::string& problem) {
-    const int status = failure("simulate", problem);
+  options.on_hang = [command](const std::string& problem) {
+    const int status = failure(command, problem);
     std::cerr << std::flush;
     std::_Exit(status);
   };
   options.until = arguments.until;
-  options.view = !arguments.html.empty();
+  options.view = page != nullptr || !arguments.html.empty();
   options.as_schedulers = arguments.as_schedulers;
   ProgressLine progress;
   limit.doing("making the cluster");
@@ -372,29 +434,37 @@ int simulate(const SimulateArguments& arguments) {
                                });
   limit.lift();
   progress.finish();
-  if (!result) return failure("simulate", result.error().message);
+  if (!result) return failure(command, result.error().message);
   result->notes.insert(result->notes.begin(), notes.begin(), notes.end());
-  if (arguments.output == "json") {
+  if (page != nullptr) {
+    *page = page_of(*result, result_json(*result, arguments, inputs, true));
+    print_notes(*result);
+  } else if (arguments.output == "json") {
     std::cout << result_json(*result, arguments, inputs, arguments.report)
                      .dump(2, ' ', false, json::error_handler_t::replace)
               << "\n";
+  } else if (arguments.output == "csv" && arguments.report) {
+    print_figures(*result);
+    print_notes(*result);
   } else if (arguments.output == "csv") {
     print_csv(*result);
+    print_notes(*result);
   } else {
     print_text(*result, nodes_shown(arguments.nodes));
     if (arguments.report) std::cout << report_text(*result);
     print_explanations(*result);
   }
   if (!arguments.html.empty()) {
-    const auto written = write_page(arguments.html, *result, arguments, inputs);
-    if (!written) return failure("simulate", written.error().message);
+    const auto written =
+        write_page(arguments.html, page_of(*result, result_json(*result, arguments, inputs, true)));
+    if (!written) return failure(command, written.error().message);
   }
   if (!result->settled) {
-    return failure("simulate", "gave up after " + std::to_string(arguments.timeout_s) +
-                                   " s while " + what_moves(*result) + "; see --timeout");
+    return failure(command, "gave up after " + std::to_string(arguments.timeout_s) + " s while " +
+                                what_moves(*result) + "; see --timeout");
   }
   if (const std::string failed = failed_pods(*result); !failed.empty()) {
-    return failure("simulate", failed);
+    return failure(command, failed);
   }
   const std::vector<std::string> broken =
       check_expectations(expectations, result->placements, result->kubelets.rejected);

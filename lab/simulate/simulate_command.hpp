@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,8 +11,9 @@
 namespace plimsoll::cli {
 
 struct SimulateArguments {
-  std::string config;
+  std::string config;  // empty: the default profile and every plugin from a folder
   std::string cluster;
+  std::vector<std::string> more_of_cluster;  // further files
   std::string pods;
   std::string expect;           // empty: no expectations
   bool lenient = false;         // what is not understood is noted, not refused
@@ -40,7 +42,11 @@ struct SimulateArguments {
   std::vector<std::string> plugin_directories;
   std::map<std::string, std::vector<std::string>> flags;  // as they were given, for the result
 };
-// Returns the exit status.
-[[nodiscard]] int simulate(const SimulateArguments& arguments);
+// Returns the exit status. `page`: gets the document that the page shows (docs/ui.md), and nothing
+// is printed but what is wrong; left alone if there is no result.
+[[nodiscard]] int simulate(const SimulateArguments& arguments, std::string* page = nullptr);
+
+// What `simulate -o json` printed, as such a document.
+[[nodiscard]] std::string page_of_result(const nlohmann::json& result);
 
 }  // namespace plimsoll::cli

@@ -56,7 +56,8 @@ RunCommand add_simulate(CLI::App& command) {
   add_lenient_flag(command, arguments->lenient);
   command
       .add_option("-o,--output", arguments->output,
-                  "text, json (docs/simulation.schema.json), or csv: the pods alone")
+                  "text, json (docs/simulation.schema.json), or csv: the pods alone; with --report "
+                  "the figures alone")
       ->check(CLI::IsMember({"text", "json", "csv"}));
   command.add_option("--html", arguments->html,
                      "Also write the result as a page for browsers into this file: one file, which "

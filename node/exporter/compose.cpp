@@ -4,28 +4,14 @@
 #include <set>
 #include <vector>
 
+#include "node/exporter/object_writer.hpp"
 #include "node/exporter/report_kind.hpp"
 #include "node/report/node_kind.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 
 namespace plimsoll::node {
-namespace {
 
 using nlohmann::json;
-
-// An owner that is gone would take the object with it: a Node of this name with another UID.
-void set_owner(json& metadata, const std::string& node, const std::string& uid) {
-  json owners = json::array();
-  if (metadata.contains("ownerReferences") && metadata["ownerReferences"].is_array()) {
-    for (json& owner : metadata["ownerReferences"]) {
-      if (!owner.is_object() || owner.value("kind", "") != "Node") owners.push_back(owner);
-    }
-  }
-  owners.push_back({{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}, {"uid", uid}});
-  metadata["ownerReferences"] = std::move(owners);
-}
-
-}  // namespace
 
 NodeReport compose(const Hardware& hardware, const KubeletSettings& settings,
                    const KubeletView& kubelet, const ClusterView& cluster, KnownDevices& devices) {
@@ -49,7 +35,7 @@ void write_object(json& object, const std::string& node, const std::string& node
   object["apiVersion"] = std::string(kReportGroup) + "/" + kReportVersion;
   object["kind"] = "NodeResourceTopology";
   object["metadata"]["name"] = node;
-  set_owner(object["metadata"], node, node_uid);
+  set_owner(object, node, node_uid);
   write_report(object, report);
 }
 

@@ -13,11 +13,11 @@
 
 #include "framework/base/log.hpp"
 #include "informer/watch/backoff.hpp"
-#include "informer/watch/reflector.hpp"
 #include "node/exporter/compose.hpp"
 #include "node/exporter/file_events.hpp"
 #include "node/exporter/known_devices.hpp"
 #include "node/exporter/node_watch.hpp"
+#include "node/exporter/object_writer.hpp"
 #include "node/exporter/report_kind.hpp"
 #include "node/kubelet/kubelet_line.hpp"
 
@@ -34,8 +34,6 @@ constexpr milliseconds kAdmission{30};        // of one pod
 constexpr int kLooksAtAdmission = 3;
 constexpr milliseconds kStranger{2'000};
 constexpr milliseconds kReturning{500};
-constexpr milliseconds kWriteTimeout{10'000};
-constexpr milliseconds kEcho{1'000};
 const std::string kAwayTrouble = "the kubelet has ended";
 
 // Wakes a thread that polls.
@@ -89,13 +87,19 @@ void count(const metrics::Family<metrics::Counter>& family, std::string_view out
 }  // namespace
 
 struct Exporter::Impl {
-  Impl(ExporterOptions given, informer::HttpClient& client, FileEvents files, Metrics metrics)
+  Impl(ExporterOptions given, informer::HttpClient& client, FileEvents files,
+       metrics::Registry* registry)
       : options(std::move(given)),
-        client(client),
         files(std::move(files)),
         line(options.kubelet.socket()),
-        metrics(metrics),
-        watch(client, options.node, [this] { bell.ring(); }) {}
+        metrics(registry == nullptr ? Metrics() : Metrics(*registry)),
+        writer(client, {kReportGroup, kReportVersion, kReportPlural}, options.node,
+               "NodeResourceTopology", options.period, options.settle),
+        watch(client, options.node, options.devices.has_value(), [this] { bell.ring(); }) {
+    if (!options.devices) return;
+    devices = std::make_unique<DeviceReporter>(*options.devices, options.node, client, registry,
+                                               [this] { bell.ring(); });
+  }
 
   // What a pass comes to: all is done, or why not and when to try again at the latest.
   struct Outcome {
@@ -112,7 +116,7 @@ struct Exporter::Impl {
       return {std::move(missing), options.period};
     }
     if (!cluster.complete) return {trouble_now(), options.period, false};  // the lists come in
-    if (!restored && !cluster.report.empty()) devices.restore(cluster.report);
+    if (!restored && !cluster.report.text.empty()) known.restore(cluster.report.text);
     restored = true;
     if (auto told = tell_away(cluster, stop)) return *told;
     if (auto done = read_rare(stop); !done) {
@@ -163,21 +167,18 @@ struct Exporter::Impl {
 
   // If the kubelet is away, the published report says so from now on. Empty: nothing is to be told.
   std::optional<Outcome> tell_away(const ClusterView& cluster, const std::stop_token& stop) {
-    if (!away || cluster.report.empty()) return {};
-    json object = json::parse(cluster.report, nullptr, false);
+    if (!away || cluster.report.text.empty()) return {};
+    json object = json::parse(cluster.report.text, nullptr, false);
     if (!object.is_object() || preview_only) return {};
     const json published = object;
     mark_away(object);
     if (object == published) return {};
-    if (not_echoed(cluster)) return Outcome{kAwayTrouble, kEcho, false};
+    if (writer.not_echoed(cluster.report)) {
+      return Outcome{kAwayTrouble, ObjectWriter::kEcho, false};
+    }
     Outcome outcome = write(object, "away", cluster, stop);
     if (outcome.trouble.empty()) outcome = {kAwayTrouble, options.pause, false};
     return outcome;
-  }
-
-  // The watch has not brought what was written last.
-  [[nodiscard]] bool not_echoed(const ClusterView& cluster) const {
-    return cluster.report_version == replaced && Clock::now() < echo_until;
   }
 
   [[nodiscard]] std::string missing_of(const ClusterView& cluster) const {
@@ -246,9 +247,12 @@ struct Exporter::Impl {
 
   Outcome publish(const KubeletView& view, const ClusterView& cluster,
                   const std::stop_token& stop) {
-    const NodeReport report = compose(*hardware, effective(view, cluster), view, cluster, devices);
-    if (not_echoed(cluster)) return {trouble_now(), kEcho, false};
-    const json published = json::parse(cluster.report, nullptr, false);
+    const auto counted = counted_uids(view, cluster.uids);
+    held = view.devices.entries;
+    std::erase_if(*held, [&](const auto& entry) { return !counted.contains(entry.pod_uid); });
+    const NodeReport report = compose(*hardware, effective(view, cluster), view, cluster, known);
+    if (writer.not_echoed(cluster.report)) return {trouble_now(), ObjectWriter::kEcho, false};
+    const json published = json::parse(cluster.report.text, nullptr, false);
     json object = published.is_object() ? published : json::object();
     write_object(object, options.node, cluster.node_uid, report);
     if (preview_only) {
@@ -263,44 +267,34 @@ struct Exporter::Impl {
 
   Outcome write(const json& object, std::string content, const ClusterView& cluster,
                 const std::stop_token& stop) {
-    // Nothing of ours has changed, so somebody else writes the object too.
-    if (content == written && Clock::now() < restore_at) {
-      return {
-          "another program writes this node's NodeResourceTopology too; run one exporter only",
-          std::max(milliseconds(1), std::chrono::ceil<milliseconds>(restore_at - Clock::now()))};
-    }
-    if (content == written)
-      restore_at = Clock::now() + restoring.next(Clock::now(), options.settle);
-    const informer::ResourceType type{kReportGroup, kReportVersion, kReportPlural};
-    informer::HttpRequest request;
-    request.method = cluster.report.empty() ? "POST" : "PUT";
-    request.path =
-        type.path() + (cluster.report.empty() ? "" : "/" + informer::url_encode(options.node));
-    request.body = object.dump();
-    request.timeout = kWriteTimeout;
-    const auto answer = informer::call(client, std::move(request), stop);
-    if (answer && answer->status == 409) {  // a newer one is on its way here
-      count(metrics.writes, "conflict");
-      return {trouble_now(), unwritten.next(Clock::now(), options.period), false};
-    }
-    if (!answer || !answer->ok()) {
-      count(metrics.writes, "failed");
-      const Error error = answer ? informer::response_error("writing the report", *answer)
-                                 : answer.error().within("writing the report");
-      return {error.message, unwritten.next(Clock::now(), options.period)};
-    }
-    count(metrics.writes, "done");
-    written = std::move(content);
-    unwritten.reset();
-    unreadable.reset();
-    replaced = cluster.report_version;
-    echo_until = Clock::now() + kEcho;
-    return {"", options.period};
+    using End = ObjectWriter::End;
+    const auto done = writer.write(object, std::move(content), cluster.report, stop);
+    if (done.end == End::kHeldBack) return {done.trouble, done.again};
+    count(metrics.writes, done.end == End::kDone       ? "done"
+                          : done.end == End::kConflict ? "conflict"
+                                                       : "failed");
+    if (done.end == End::kConflict) return {trouble_now(), done.again, false};
+    if (done.end == End::kDone) unreadable.reset();
+    return {done.trouble, done.again};
   }
 
   [[nodiscard]] std::string trouble_now() const {
     const std::lock_guard lock(mutex);
     return trouble;
+  }
+
+  // The devices have their own say: neither report waits for the other.
+  void report_devices(Outcome& outcome, const std::stop_token& stop) {
+    if (!devices || preview_only) return;
+    auto done = devices->pass(watch.view(), hardware ? &*hardware : nullptr, held, stop);
+    if (done.trouble.empty()) done.trouble = devices->hook_trouble();
+    if (stop.stop_requested()) return;
+    outcome.again = std::min(outcome.again, done.again);
+    const std::lock_guard lock(mutex);
+    if (done.trouble != device_trouble && !done.trouble.empty()) {
+      log_warn("the devices are not reported", {{"reason", done.trouble}});
+    }
+    device_trouble = done.trouble;
   }
 
   void finish(const Outcome& outcome) {
@@ -351,7 +345,8 @@ struct Exporter::Impl {
         (void)files.take();
         (void)bell.take();
       }
-      const Outcome outcome = pass(stop);
+      Outcome outcome = pass(stop);
+      report_devices(outcome, stop);
       finish(outcome);
       if (done(outcome)) return;
       if (outcome.trouble.empty() && outcome.finished) {
@@ -366,7 +361,6 @@ struct Exporter::Impl {
   }
 
   const ExporterOptions options;
-  informer::HttpClient& client;
   FileEvents files;
   KubeletLine line;
   Metrics metrics;
@@ -377,27 +371,23 @@ struct Exporter::Impl {
   std::optional<Hardware> hardware;
   std::optional<KubeletSettings> settings;
   std::optional<Clock::time_point> settle_until;
-  KnownDevices devices;
-  bool restored = false;  // `devices` has those of the report that was there before
+  KnownDevices known;
+  bool restored = false;  // `known` has those of the report that was there before
   int looks = 0;          // at files and API that are not of one moment
   std::map<std::pair<std::string, std::string>, Clock::time_point> strangers;  // since when
-  std::string written;  // our content of the object, as written last
-  // The version of the object that the last write replaced (empty: there was none), and until when
-  // the watch may still show it.
-  std::string replaced;
-  Clock::time_point echo_until{};
-  Clock::time_point restore_at{};
+  std::optional<std::vector<DeviceState::Entry>> held;  // what the kubelet gave to pods that count
+  ObjectWriter writer;
   bool preview_only = false;
   std::string previewed;
   Backoff unreadable{{milliseconds(250), milliseconds(5'000)}};
-  Backoff unwritten{{milliseconds(50), milliseconds(10'000)}};
-  Backoff restoring{{milliseconds(1'000), milliseconds(60'000), 2.0, 0.5, milliseconds(120'000)}};
 
-  mutable std::mutex mutex;  // guards the next two
+  mutable std::mutex mutex;  // guards the next three
   std::string trouble = "starting";
+  std::string device_trouble;
   Clock::time_point last_pass = Clock::now();
 
-  NodeWatch watch;  // last: it rings the bell until it is gone
+  NodeWatch watch;  // these two ring the bell until they are gone
+  std::unique_ptr<DeviceReporter> devices;
 };
 
 Exporter::Exporter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -408,9 +398,8 @@ Result<std::unique_ptr<Exporter>> Exporter::create(ExporterOptions options,
                                                    metrics::Registry* registry) {
   auto files = FileEvents::create(options.kubelet);
   if (!files) return fail(files.error());
-  return std::unique_ptr<Exporter>(
-      new Exporter(std::make_unique<Impl>(std::move(options), client, std::move(*files),
-                                          registry == nullptr ? Metrics() : Metrics(*registry))));
+  return std::unique_ptr<Exporter>(new Exporter(
+      std::make_unique<Impl>(std::move(options), client, std::move(*files), registry)));
 }
 
 void Exporter::run(const std::stop_token& stop) {
@@ -430,7 +419,9 @@ Result<std::string> Exporter::preview(milliseconds patience, const std::stop_tok
 }
 
 std::string Exporter::trouble() const {
-  return impl_->trouble_now();
+  const std::lock_guard lock(impl_->mutex);
+  const bool both = !impl_->trouble.empty() && !impl_->device_trouble.empty();
+  return impl_->trouble + (both ? "; " : "") + impl_->device_trouble;
 }
 
 Clock::duration Exporter::since_last_pass() const {

@@ -1,6 +1,6 @@
 #pragma once
-// Keeps a node's NodeResourceTopology true: reads the kubelet when something happens there, and
-// writes the object if it changes.
+// Keeps a node's NodeResourceTopology true, and its Device object if asked to: reads the kubelet
+// when something happens there, and writes an object if it changes.
 //
 // What happens: a state file or the socket is replaced (inotify), or the API server tells of a pod
 // of this node, its Node, or its report. A read now and then is only for what could be missed.
@@ -11,12 +11,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "framework/base/result.hpp"
 #include "framework/metrics/registry.hpp"
 #include "informer/http/http_client.hpp"
+#include "node/exporter/device_reporter.hpp"
 #include "node/kubelet/kubelet_reader.hpp"
 #include "node/machine/machine.hpp"
 
@@ -28,6 +30,7 @@ struct ExporterOptions {
   // What changes rarely, and is asked for again when the kubelet comes back. Both may block.
   std::function<Result<Hardware>()> hardware;
   std::function<Result<KubeletSettings>(const std::stop_token&)> settings;
+  std::optional<DeviceReporterOptions> devices;  // not set: devices are not reported
 
   // After an event, further ones are awaited for so long: one admission writes several files.
   std::chrono::milliseconds gather{10};
@@ -55,7 +58,7 @@ class Exporter {
                                             const std::stop_token& stop);
 
   // ---- any thread
-  // Why the published object may not be true, for people; empty: it is.
+  // Why what is published may not be true, for people; empty: it is.
   [[nodiscard]] std::string trouble() const;
   // How long ago the last pass over everything ended: a loop that hangs is seen by it.
   [[nodiscard]] std::chrono::steady_clock::duration since_last_pass() const;

@@ -1,4 +1,4 @@
-// The `plimsoll-node` program: publishes the topology of the node that it runs on.
+// The `plimsoll-node` program: publishes the topology and the devices of the node that it runs on.
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -11,6 +11,7 @@
 #include "framework/base/shown.hpp"
 #include "framework/metrics/process_metrics.hpp"
 #include "informer/http/kubeconfig.hpp"
+#include "node/exporter/doctor.hpp"
 #include "node/exporter/exporter.hpp"
 #include "node/exporter/settings_source.hpp"
 #include "node/machine/hwloc_reader.hpp"
@@ -32,11 +33,17 @@ struct Arguments {
   std::string kubelet_ca;
   bool kubelet_insecure = false;
   std::string host_root;
+  std::string devices = "off";
+  std::string device_types;
+  std::string nvml = FinderOptions().nvml;
+  bool hook = false;
+  std::string nri_socket = HookOptions().socket;
   std::string kubeconfig;
   std::string context;
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 10252;
   bool print = false;
+  bool doctor = false;
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
 };
@@ -64,6 +71,20 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option(
       "--host-root", into.host_root,
       "Where the machine's root folder is mounted (default: /sys as this process sees it)");
+  app.add_option("--devices", into.devices,
+                 "Whether the node's devices are published, as a Device object and in the Node: "
+                 "off, report, or remove (take back what was published)")
+      ->check(CLI::IsMember({"off", "report", "remove"}))
+      ->capture_default_str();
+  app.add_option("--device-types", into.device_types,
+                 "A file with further kinds of devices (YAML or JSON)");
+  app.add_option("--nvml", into.nvml, "NVIDIA's management library")->capture_default_str();
+  app.add_flag(
+      "--hook", into.hook,
+      "Give containers the devices that a scheduler has chosen for their pods, as a plugin "
+      "of the container runtime (with --devices=report)");
+  app.add_option("--nri-socket", into.nri_socket, "The runtime's socket for plugins (NRI)")
+      ->capture_default_str();
   app.add_option("--kubeconfig", into.kubeconfig,
                  "How to reach the API server (default: kubectl's rules, or the pod's service "
                  "account)");
@@ -74,6 +95,11 @@ void add_options(CLI::App& app, Arguments& into) {
   app.add_option("--port", into.port, "Its port (0: serve nothing)")->capture_default_str();
   app.add_flag("--print", into.print,
                "Print the NodeResourceTopology that would be written, as JSON, and end");
+  app.add_subcommand("doctor",
+                     "Say what is seen of this node, what is lacking, and what would happen to a "
+                     "pod, and end (status 1: something is lacking)")
+      ->fallthrough()
+      ->callback([&into] { into.doctor = true; });
   static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
                                                        {"info", LogLevel::kInfo},
                                                        {"warn", LogLevel::kWarn},
@@ -172,6 +198,17 @@ Result<std::unique_ptr<serving::HttpServer>> serve(const Arguments& arguments,
   return server;
 }
 
+Result<FinderOptions> finder_options(const Arguments& arguments) {
+  FinderOptions finder;
+  finder.sys = arguments.host_root + "/sys";
+  finder.nvml = arguments.nvml;
+  if (arguments.device_types.empty()) return finder;
+  auto rules = type_rules_from_file(arguments.device_types);
+  if (!rules) return fail(rules.error());
+  finder.rules = std::move(*rules);
+  return finder;
+}
+
 Result<void> work(const Arguments& arguments, const sigset_t& signals) {
   const auto access = informer::load_server_access({arguments.kubeconfig, arguments.context});
   if (!access) return fail(access.error());
@@ -186,6 +223,26 @@ Result<void> work(const Arguments& arguments, const sigset_t& signals) {
   if (!arguments.device_plugins.empty()) options.kubelet.device_plugins = arguments.device_plugins;
   options.hardware = this_machine;
   options.settings = std::move(*settings);
+  if (arguments.hook && arguments.devices != "report") {
+    return fail(ErrorCode::kInvalid, "--hook needs --devices=report: it gives what is reported");
+  }
+  const auto finder = finder_options(arguments);
+  if (!finder) return fail(finder.error());
+  if (arguments.devices != "off") {
+    options.devices.emplace().finder = *finder;
+    options.devices->remove = arguments.devices == "remove";
+    if (arguments.hook) {
+      options.devices->hook.emplace().socket = arguments.nri_socket;
+      options.devices->hook->files.sys = finder->sys;
+    }
+    options.devices->boot = sys_text("/proc/sys/kernel/random/boot_id").value_or("unknown");
+  }
+  if (arguments.doctor) {
+    const Diagnosis diagnosis = diagnose(options, *finder, **api_server, {});
+    std::cout << diagnosis.text << std::flush;
+    if (diagnosis.lacks) return fail(ErrorCode::kUnavailable, "something is lacking, see above");
+    return {};
+  }
   metrics::Registry registry;
   const auto process = metrics::add_process_metrics(registry);
   auto exporter = Exporter::create(std::move(options), **api_server, &registry);
@@ -220,8 +277,10 @@ sigset_t block_signals() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Publishes the topology of the node that it runs on, as a NodeResourceTopology.",
-               "plimsoll-node");
+  CLI::App app(
+      "Publishes the topology of the node that it runs on, as a NodeResourceTopology, and "
+      "its devices.",
+      "plimsoll-node");
   app.set_version_flag("--version", PLIMSOLL_VERSION);
   app.option_defaults()->take_last();  // of a flag that is given twice, as in Kubernetes' programs
   Arguments arguments;
@@ -232,7 +291,7 @@ int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
-  if (!arguments.print) signals = block_signals();
+  if (!arguments.print && !arguments.doctor) signals = block_signals();
   if (auto done = work(arguments, signals); !done) {
     std::cerr << "plimsoll-node: " << done.error().message << "\n";
     return 1;

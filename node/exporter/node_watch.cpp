@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 // A pod that was deleted by force and created again with its name may still run in the kubelet: its
 // old UID counts for this long.
 constexpr std::chrono::seconds kForcedDeletion{60};
+constexpr std::size_t kWithoutDevices = 3;  // kinds; that of devices is the last
 
 }  // namespace
 
@@ -76,7 +77,8 @@ struct NodeWatch::Impl {
     Clock::time_point until;
   };
 
-  Impl(informer::HttpClient& client, const std::string& node, std::function<void()> changed)
+  Impl(informer::HttpClient& client, const std::string& node, bool devices,
+       std::function<void()> changed)
       : client(client), changed(std::move(changed)) {
     const auto options = [&](informer::ResourceType type, const std::string& field) {
       informer::ReflectorOptions made;
@@ -88,28 +90,33 @@ struct NodeWatch::Impl {
         *this, options({"", "v1", "nodes"}, "metadata.name"),
         [this](const json& object, std::string_view, const ObjectKey& key) {
           state.node_uid = key.uid;
-          state.capacity.clear();
           state.kubelet_version = text_in(object, {"status", "nodeInfo", "kubeletVersion"});
-          if (!object.is_object() || !object.contains("status")) return;
-          const json& status = object["status"];
-          if (!status.is_object() || !status.contains("capacity")) return;
-          if (auto amounts = parse_amounts(status["capacity"])) state.capacity = *amounts;
+          state.capacity = amounts_in(object, "capacity");
+          state.allocatable = amounts_in(object, "allocatable");
         },
         [this](const ObjectKey&) { state.node_uid.clear(); }));
     kinds.push_back(std::make_unique<Kind>(
         *this, options({"", "v1", "pods"}, "spec.nodeName"),
         [this](const json& object, std::string_view, const ObjectKey& key) { pod(object, key); },
         [this](const ObjectKey& key) { pod_gone(key); }));
+    follow(options({kReportGroup, kReportVersion, kReportPlural}, "metadata.name"), state.report);
+    if (!devices) return;
+    follow(options({kDeviceGroup, kDeviceVersion, kDevicePlural}, "metadata.name"), state.devices);
+  }
+
+  // Of a kind of which the node has one object.
+  void follow(informer::ReflectorOptions options, PublishedObject& into) {
     kinds.push_back(std::make_unique<Kind>(
-        *this, options({kReportGroup, kReportVersion, kReportPlural}, "metadata.name"),
-        [this](const json&, std::string_view text, const ObjectKey& key) {
-          state.report = text;
-          state.report_version = key.resource_version;
+        *this, std::move(options),
+        [&into](const json&, std::string_view text, const ObjectKey& key) {
+          into = {std::string(text), std::string(key.resource_version)};
         },
-        [this](const ObjectKey&) {
-          state.report.clear();
-          state.report_version.clear();
-        }));
+        [&into](const ObjectKey&) { into = {}; }));
+  }
+
+  static Amounts amounts_in(const json& node, const char* list) {
+    auto amounts = parse_amounts(value_at(node, {"status", list}));
+    return amounts ? std::move(*amounts) : Amounts();
   }
 
   template <typename Change>
@@ -139,6 +146,13 @@ struct NodeWatch::Impl {
     const bool starting = text_in(object, {"status", "startTime"}).empty();
     put(name, !starting && (phase == "Pending" || phase == "Running"), state.running);
     put(name, starting, state.starting);
+    std::string allocated = text_in(object, {"metadata", "annotations", kAllocatedAnnotation});
+    if (allocated.empty()) {
+      state.allocated.erase(std::string(key.uid));
+    } else {
+      state.allocated[std::string(key.uid)] = {std::move(allocated),
+                                               text_in(object, {"metadata", "creationTimestamp"})};
+    }
   }
 
   void pod_gone(const ObjectKey& key) {
@@ -148,6 +162,7 @@ struct NodeWatch::Impl {
     state.uids.erase(name);
     state.running.erase(name);
     state.starting.erase(name);
+    state.allocated.erase(std::string(key.uid));
     std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
     gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
     // A mirror that goes says nothing of its static pod.
@@ -162,9 +177,9 @@ struct NodeWatch::Impl {
   std::vector<std::unique_ptr<Kind>> kinds;
 };
 
-NodeWatch::NodeWatch(informer::HttpClient& client, const std::string& node,
+NodeWatch::NodeWatch(informer::HttpClient& client, const std::string& node, bool devices,
                      std::function<void()> changed)
-    : impl_(std::make_unique<Impl>(client, node, std::move(changed))) {
+    : impl_(std::make_unique<Impl>(client, node, devices, std::move(changed))) {
   for (auto& kind : impl_->kinds) kind->reflector.start();
 }
 
@@ -175,9 +190,14 @@ NodeWatch::~NodeWatch() {
 ClusterView NodeWatch::view() const {
   const std::lock_guard lock(impl_->mutex);
   ClusterView view = impl_->state;
-  view.complete = std::all_of(impl_->kinds.begin(), impl_->kinds.end(),
+  view.complete = std::all_of(impl_->kinds.begin(), impl_->kinds.begin() + kWithoutDevices,
                               [](const auto& kind) { return kind->listed || !kind->served; });
-  view.report_served = impl_->kinds.back()->served;
+  view.report_served = impl_->kinds[kWithoutDevices - 1]->served;
+  if (impl_->kinds.size() > kWithoutDevices) {
+    view.devices_served = impl_->kinds.back()->served;
+    view.devices_listed = impl_->kinds.back()->listed;
+    view.devices_trouble = impl_->kinds.back()->trouble;
+  }
   // The name alone says that the pod is there again; then the old one may be there too.
   const auto now = Clock::now();
   for (const Impl::Gone& each : impl_->gone) {
@@ -191,8 +211,9 @@ ClusterView NodeWatch::view() const {
 std::string NodeWatch::trouble() const {
   const std::lock_guard lock(impl_->mutex);
   std::string all;
-  for (const auto& kind : impl_->kinds) {
-    if (!kind->trouble.empty()) all += (all.empty() ? "" : "; ") + kind->trouble;
+  for (std::size_t i = 0; i < kWithoutDevices; ++i) {
+    const std::string& trouble = impl_->kinds[i]->trouble;
+    if (!trouble.empty()) all += (all.empty() ? "" : "; ") + trouble;
   }
   return all;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the API server says of one node: its Node object, its pods, and its published report.
+// What the API server says of one node: its Node object, its pods, and what is published of it.
 
 #include <chrono>
 #include <functional>
@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "informer/http/http_client.hpp"
+#include "node/exporter/object_writer.hpp"
 #include "node/kubelet/snapshot.hpp"
 #include "node/machine/amounts.hpp"
 
@@ -20,33 +21,42 @@ using PodNames = std::set<std::pair<std::string, std::string>>;
 
 // Everything known at one moment.
 struct ClusterView {
-  bool complete = false;        // all three kinds were listed
+  bool complete = false;        // all were listed but the Device object
   bool report_served = false;   // the API server knows NodeResourceTopology objects
+  bool devices_served = false;  // and Device objects, if they were asked for
+  bool devices_listed = false;
+  std::string devices_trouble;  // what keeps them from being listed, for people
   std::string node_uid;         // empty: there is no such node
   Amounts capacity;             // Node.status.capacity
+  Amounts allocatable;          // Node.status.allocatable
   std::string kubelet_version;  // Node.status.nodeInfo.kubeletVersion
   PodUids uids;
   // Pods by namespace and name. Starting: the kubelet has not said yet that it admitted the pod
   // (status.startTime). Running: it has, and the pod has not ended. Replaced: starting, and one of
   // the same name was there a moment ago.
   PodNames running, starting, replaced;
-  // The published NodeResourceTopology; empty: there is none.
-  std::string report;
-  std::string report_version;  // its resourceVersion
+  struct Allocated {
+    std::string annotation;  // device-allocated
+    std::string created;     // the pod, in RFC 3339
+  };
+  std::map<std::string, Allocated> allocated;  // by UID, pods that have one
+  PublishedObject report;                      // the NodeResourceTopology
+  PublishedObject devices;                     // the Device object, if it was asked for
 };
 
-// Watches the three. Any thread.
+// Watches them. Any thread.
 class NodeWatch {
  public:
   // `changed` is called on the client's I/O thread after every change; it must not block. The
   // client must outlive this object.
-  NodeWatch(informer::HttpClient& client, const std::string& node, std::function<void()> changed);
+  NodeWatch(informer::HttpClient& client, const std::string& node, bool devices,
+            std::function<void()> changed);
   ~NodeWatch();  // `changed` is not called afterwards
   NodeWatch(const NodeWatch&) = delete;
   NodeWatch& operator=(const NodeWatch&) = delete;
 
   [[nodiscard]] ClusterView view() const;
-  // What keeps a kind from being listed, for people; empty: nothing.
+  // What keeps a kind other than devices from being listed, for people; empty: nothing.
   [[nodiscard]] std::string trouble() const;
 
  private:

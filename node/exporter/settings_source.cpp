@@ -6,6 +6,23 @@
 
 namespace plimsoll::node {
 
+namespace {
+
+// Calls `parse` with a file's YAML as JSON.
+template <typename Parse>
+auto parse_yaml(const std::filesystem::path& file, const std::string& text, const Parse& parse)
+    -> decltype(parse("")) {
+  const config::ParsedText parsed = config::parse_single_document(text);
+  if (!parsed.problems.empty()) {
+    return fail(ErrorCode::kInvalid, config::to_string(parsed.problems.front(), file.string()));
+  }
+  auto read = parse(parsed.documents.empty() ? "{}" : config::to_json(parsed.documents.front()));
+  if (!read) return fail(read.error().within(file.string()));
+  return read;
+}
+
+}  // namespace
+
 Result<KubeletSettings> settings_from_file(const std::filesystem::path& file) {
   auto text = informer::read_file(file, "the kubelet's configuration");
   if (!text) {
@@ -13,14 +30,13 @@ Result<KubeletSettings> settings_from_file(const std::filesystem::path& file) {
         text.error().code,
         text.error().message + "; name the file, or ask the kubelet itself, by --kubelet-config");
   }
-  const config::ParsedText parsed = config::parse_single_document(*text);
-  if (!parsed.problems.empty()) {
-    return fail(ErrorCode::kInvalid, config::to_string(parsed.problems.front(), file.string()));
-  }
-  auto settings =
-      parse_settings(parsed.documents.empty() ? "{}" : config::to_json(parsed.documents.front()));
-  if (!settings) return fail(settings.error().within(file.string()));
-  return settings;
+  return parse_yaml(file, *text, parse_settings);
+}
+
+Result<std::vector<TypeRule>> type_rules_from_file(const std::filesystem::path& file) {
+  auto text = informer::read_file(file, "--device-types");
+  if (!text) return fail(text.error());
+  return parse_yaml(file, *text, parse_type_rules);
 }
 
 Result<KubeletSettings> settings_from_server(informer::HttpClient& client, const std::string& path,

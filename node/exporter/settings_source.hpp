@@ -1,12 +1,15 @@
 #pragma once
-// Where a kubelet's settings come from: its configuration file, or what it says itself.
+// Where settings come from: the kubelet's configuration file, or what it says itself; the table of
+// kinds of devices.
 
 #include <filesystem>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "framework/base/result.hpp"
 #include "informer/http/http_client.hpp"
+#include "node/devices/type_rules.hpp"
 #include "node/machine/machine.hpp"
 
 namespace plimsoll::node {
@@ -20,5 +23,8 @@ namespace plimsoll::node {
 [[nodiscard]] Result<KubeletSettings> settings_from_server(informer::HttpClient& client,
                                                            const std::string& path,
                                                            const std::stop_token& stop);
+
+// Rules (parse_type_rules) as YAML or JSON. Fails with kNotFound or kInvalid.
+[[nodiscard]] Result<std::vector<TypeRule>> type_rules_from_file(const std::filesystem::path& file);
 
 }  // namespace plimsoll::node

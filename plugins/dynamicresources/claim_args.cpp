@@ -24,6 +24,14 @@ ClaimArgs parse_claim_args(const sdk::Host& host, std::string_view args_json) {
     };
     duration("filterTimeout", 0, made.filter_timeout_ms);
     duration("bindingTimeout", 1000, made.binding_timeout_ms);
+    args.choice("deviceOrder", made.order,
+                {{"reference", ClaimArgs::Order::kReference},
+                 {"topology", ClaimArgs::Order::kTopology},
+                 {"require", ClaimArgs::Order::kRequire}});
+    args.object("featureGates", [&made](sdk::Args& gates) {
+      gates.read("DRAListTypeAttributes", made.list_attributes);
+      gates.read("DRANodeAllocatableResources", made.node_allocatable);
+    });
   });
   return made;
 }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <random>
+#include <set>
+#include <stdexcept>
 #include <utility>
 
 #include "plugins/dynamicresources/objects/readiness.hpp"
@@ -30,18 +33,17 @@ Status unresolvable(const sdk::Host& host, const std::string& text) {
   return host.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, text);
 }
 
-// v1helper.IsExtendedResourceName: of a domain that is not Kubernetes' own.
-bool is_extended(std::string_view name) {
-  return name.find('/') != std::string_view::npos &&
-         name.find("kubernetes.io/") == std::string_view::npos && !name.starts_with("requests.");
+std::string zone_list(uint64_t mask) {
+  std::string text;
+  for (int zone = 0; zone < 64; ++zone) {
+    if ((mask >> zone & 1) != 0) text += (text.empty() ? "" : ",") + std::to_string(zone);
+  }
+  return text;
 }
 
-bool names(Pod pod, const plimsoll_meta& claim) {
-  const List<plimsoll_pod_claim> wanted(pod->claims);
-  return pod.ns() == view(claim.ns) &&
-         std::any_of(wanted.begin(), wanted.end(), [&](const plimsoll_pod_claim& each) {
-           return view(each.claim) == view(claim.name);
-         });
+bool nobody_else_has(const ClaimStore::Entry& claim, Pod pod) {
+  const List<plimsoll_claim_user> users(claim.object->reserved_for);
+  return users.size() == 0 || (users.size() == 1 && view(users[0].uid) == pod.uid());
 }
 
 Node node_of(sdk::Node node) {
@@ -62,21 +64,15 @@ std::string new_uid() {
   return text;
 }
 
-std::string_view controller_uid(const plimsoll_meta& meta) {
-  for (const plimsoll_owner& owner : List<plimsoll_owner>(meta.owners)) {
-    if (owner.controller != 0) return view(owner.uid);
-  }
-  return {};
-}
-
 }  // namespace
 
 DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     : host_(host),
       args_(parse_claim_args(host, args_json)),
       store_(host, kStore,
-             [host] {
-               return std::make_shared<ClaimStore>(host, cel_judge(host), Inventory::Gates{});
+             [host, this] {
+               return std::make_shared<ClaimStore>(host, cel_judge(host),
+                                                   Inventory::Gates{args_.list_attributes});
              }),
       none_(host.reason("cannot allocate all claims")),
       elsewhere_(host.reason("resourceclaim not available on the node")),
@@ -84,7 +80,13 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
       deallocated_(host.reason("deallocation of ResourceClaim completed")),
       stale_(host.reason("cannot schedule extended resource claim")),
       unfit_(host.reason("cannot fit resource")),
-      deleted_(host.reason("deletion of ResourceClaim completed")) {
+      deleted_(host.reason("deletion of ResourceClaim completed")),
+      away_(host.reason("no devices for the claims in the NUMA zones of the pod")),
+      unknown_(host.reason("the NUMA zones of the pod are not known")) {
+  if (store_->lists_attributes() != args_.list_attributes) {
+    throw std::runtime_error(
+        "featureGates.DRAListTypeAttributes: must be the same in all profiles");
+  }
   host_.watch(sdk::kResourceClaims);
   host_.watch(sdk::kResourceSlices);
   host_.watch(sdk::kDeviceClasses);
@@ -93,105 +95,6 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
 
 DynamicResources::~DynamicResources() {
   if (!profile_.empty()) store_->stop_serving(profile_);
-}
-
-std::vector<plimsoll_event_interest> DynamicResources::events() {
-  const uint32_t any = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
-  return {
-      {str("Node"),
-       PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL |
-           PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE,
-       0},
-      {str(sdk::kResourceClaims.resource), any | PLIMSOLL_ACTION_DELETE, 0},
-      {str("TargetPod"), PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM, 0},
-      {str(sdk::kDeviceClasses.resource), any, 0},
-      {str(sdk::kResourceSlices.resource), any, 0},
-      {str(sdk::kDeviceTaintRules.resource), PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE, 0}};
-}
-
-template <typename Visit>
-std::string DynamicResources::each_claim(Pod pod, const Visit& visit) const {
-  const std::string who = std::string(pod.ns()) + "/" + std::string(pod.name());
-  for (const auto& wanted : List<plimsoll_pod_claim>(pod->claims)) {
-    if (wanted.needless != 0) continue;
-    const bool generated = wanted.template_name.len != 0;
-    if (wanted.claim.len == 0) {
-      return generated
-                 ? "pod \"" + who + "\": ResourceClaim not created yet"
-                 : "pod \"" + who + "\", spec.resourceClaim \"" + std::string(view(wanted.name)) +
-                       "\": none of the supported fields are set";
-    }
-    const std::string name(view(wanted.claim));
-    ClaimStore::Entry* claim = store_->find(pod.ns(), name);
-    if (claim == nullptr) {
-      return "could not find ResourceClaim \"" + std::string(pod.ns()) + "/" + name + "\"";
-    }
-    if (claim->object->object.meta.deletion_ms != 0) {
-      return "resourceclaim \"" + name + "\" is being deleted";
-    }
-    if (generated && controller_uid(claim->object->object.meta) != pod.uid()) {
-      return "ResourceClaim " + std::string(pod.ns()) + "/" + name + " was not created for Pod " +
-             who + " (Pod is not owner)";
-    }
-    visit(*claim);
-  }
-  return {};
-}
-
-std::vector<DynamicResources::Extended> DynamicResources::extended_of(Pod pod) const {
-  std::vector<Extended> all;
-  bool any = false;
-  for (const plimsoll_resource& each : pod.requests()) {
-    if (each.value == 0) continue;
-    const std::string_view name = view(each.name);
-    std::string device_class = store_->class_behind(name);
-    any = any || !device_class.empty();
-    if (device_class.empty() && !is_extended(name)) continue;
-    all.push_back({std::string(name), each.index, std::move(device_class)});
-  }
-  if (!any) all.clear();
-  return all;
-}
-
-std::optional<std::string> DynamicResources::from_devices(const Attempt& attempt, sdk::Node node) {
-  std::string which;
-  for (const Extended& each : attempt.extended) {
-    const bool has = each.index != PLIMSOLL_RESOURCE_OF_NO_NODE && node.allocatable(each.index) > 0;
-    if (!has && each.device_class.empty()) return std::nullopt;
-    which += has ? '0' : '1';
-  }
-  if (which.find('1') == std::string::npos) which.clear();
-  return which;
-}
-
-DynamicResources::Variant& DynamicResources::variant(Attempt& attempt, Pod pod,
-                                                     const std::string& which) const {
-  auto& [last, last_made] = attempt.last;
-  if (last_made != nullptr && last == which) return *last_made;
-  const auto [at, is_new] = attempt.variants.try_emplace(which);
-  Variant& made = at->second;
-  attempt.last = {which, &made};
-  if (!is_new) return made;
-  std::vector<const Claim*> asks = attempt.asks;
-  if (!which.empty()) {
-    std::map<std::string, std::string> classes;
-    for (size_t i = 0; i < which.size(); ++i) {
-      const Extended& each = attempt.extended[i];
-      if (which[i] == '1') classes.emplace(each.resource, each.device_class);
-    }
-    made.ask = std::make_shared<const ExtendedAsk>(extended_ask(pod, classes));
-    made.claim.space = pod.ns();
-    made.claim.name = "<extended-resources>";
-    made.claim.requests = made.ask->requests;
-    asks.push_back(&made.claim);
-  }
-  if (!asks.empty()) made.allocator = store_->allocator(asks);
-  return made;
-}
-
-Status DynamicResources::pre_enqueue(Pod pod) {
-  const std::string problem = each_claim(pod, [](const ClaimStore::Entry&) {});
-  return problem.empty() ? Status() : unresolvable(host_, problem);
 }
 
 std::string DynamicResources::missing_class(const Claim& claim) const {
@@ -215,21 +118,33 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   std::string refused;
   const auto want = [&](const ClaimStore::Entry& claim) {
     const plimsoll_meta& meta = claim.object->object.meta;
-    Wanted wanted{std::string(view(meta.ns)),
-                  std::string(view(meta.name)),
-                  std::string(claim.uid()),
-                  claim.asks,
-                  claim.allocated(),
-                  false,
-                  {},
-                  {}};
+    Wanted wanted;
+    wanted.ns = view(meta.ns);
+    wanted.name = view(meta.name);
+    wanted.uid = claim.uid();
+    wanted.asks = claim.asks;
+    wanted.allocated = claim.allocated();
+    if (wanted.allocated && args_.node_allocatable) {
+      wanted.results = claim.results();
+      wanted.taken = claim.object->reserved_for.count > 0 && !claim.reserved_for(pod.uid()) &&
+                     std::any_of(wanted.results.begin(), wanted.results.end(),
+                                 [this](const DeviceResult& result) {
+                                   const Device* device = store_->device(result);
+                                   return device != nullptr && is_mapped(*device);
+                                 });
+    }
     if (wanted.allocated) {
       wanted.reachable_from = claim.reachable_from();
       wanted.alternatives = claim.requests_met();
       const Readiness ready = readiness(*claim.object);
-      wanted.failed = ready.kind == Readiness::Kind::kFailed ||
-                      (ready.kind == Readiness::Kind::kPending &&
-                       waited_too_long(*claim.object, host_.now_ms(), args_.binding_timeout_ms));
+      if (ready.kind == Readiness::Kind::kFailed ||
+          (ready.kind == Readiness::Kind::kPending &&
+           waited_too_long(*claim.object, host_.now_ms(), args_.binding_timeout_ms))) {
+        wanted.unusable = "its devices did not become ready";
+      } else if (nobody_else_has(claim, pod) && store_->has_one_twice(claim)) {
+        // The late write of a scheduler that has died, for one.
+        wanted.unusable = "one of its devices was given to somebody else, too";
+      }
     } else {
       if (refused.empty() && claim.in_flight()) {
         refused = "resource claim " + wanted.ns + "/" + wanted.name +
@@ -251,6 +166,12 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   }
   if (attempt->claims.empty() && attempt->extended.empty()) return Status::skip();
   if (!refused.empty()) return unresolvable(host_, refused);
+  if (args_.order != ClaimArgs::Order::kReference) {
+    attempt->forecasts = host_.find_service<plimsoll_zone_forecast>(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                                                    PLIMSOLL_ZONE_FORECAST_VERSION);
+    if (attempt->forecasts != nullptr)
+      attempt->asked = attempt->forecasts->ask(attempt->forecasts->self, pod.operator->());
+  }
   host_.set_state(cycle, std::move(attempt));
   return Status();
 }
@@ -271,6 +192,7 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
   if (state == nullptr) return Status();
   Attempt& attempt = **state;
   const std::scoped_lock lock(attempt.lock);
+  const bool counts = args_.node_allocatable && store_->any_allocatable();
   for (size_t i = 0; i < nodes.size(); ++i) {
     if (!verdicts.open(i)) continue;
     if (attempt.stale) {
@@ -289,15 +211,25 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       const Wanted& wanted = attempt.claims[claim];
       const bool reachable =
           !wanted.reachable_from || matches(*wanted.reachable_from, node).value_or(false);
-      if (reachable && !wanted.failed) continue;
-      unreachable.push_back(claim);
+      if (!reachable || !wanted.unusable.empty()) unreachable.push_back(claim);
+      if (!reachable || !wanted.taken) continue;
+      verdicts.set(i, Status::unresolvable(
+                          host_.reason("node allocatable resource claim " + wanted.name +
+                                       " has a mapped device and cannot be shared across pods")));
+      break;
     }
+    if (!verdicts.open(i)) continue;
+    Outcome outcome;
     // It is asked even if a claim cannot be reached: its error comes first, as upstream.
     if (here.allocator != nullptr) {
-      const Outcome outcome = here.allocator->judge(node);
-      const std::string name(node.name);
+      // What is counted is what Reserve will choose.
+      const bool orders = args_.order == ClaimArgs::Order::kTopology;
+      outcome = !counts  ? here.allocator->judge(node)
+                : orders ? allocate_near(*here.allocator, nodes[i], zones(attempt, pod, nodes[i]))
+                         : here.allocator->allocate(node);
       if (outcome.kind == Outcome::Kind::kTimedOut) {
-        return host_.error("node " + name + ": timed out trying to allocate devices");
+        return host_.error("node " + std::string(node.name) +
+                           ": timed out trying to allocate devices");
       }
       if (outcome.kind == Outcome::Kind::kError) {
         if (outcome.failure.fault != Fault::kInvalidPoolOnNode) {
@@ -308,6 +240,30 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       }
       if (outcome.kind == Outcome::Kind::kNone) {
         verdicts.set(i, Status::unresolvable(none_));
+        continue;
+      }
+      if (args_.order == ClaimArgs::Order::kRequire) {
+        const Zones wanted = zones(attempt, pod, nodes[i]);
+        if (wanted.known) outcome = allocate_near(*here.allocator, nodes[i], wanted, 0);
+        if (!wanted.known || outcome.kind != Outcome::Kind::kAllocated) {
+          verdicts.set(i, Status::unresolvable(wanted.known ? away_ : unknown_));
+          continue;
+        }
+      }
+    }
+    if (counts) {
+      std::vector<Allocation> allocations;
+      if (here.allocator != nullptr)
+        allocations = here.allocator->allocations(outcome, node.name, [] { return "share"; });
+      std::string problem;
+      const auto taken = footprint(attempt, here, allocations, pod, node, problem);
+      if (!problem.empty()) return host_.error(problem);
+      const Refusal refused = taken ? refusal(pod, nodes[i], *taken) : Refusal();
+      if (!refused.reasons.empty()) {
+        std::vector<std::string_view> texts(refused.reasons.begin(), refused.reasons.end());
+        const uint32_t reason = host_.reason(texts);
+        verdicts.set(
+            i, refused.for_ever ? Status::unresolvable(reason) : Status::unschedulable(reason));
         continue;
       }
     }
@@ -336,9 +292,7 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     const Wanted& wanted = tried->claims[at];
     const ClaimStore::Entry* claim = store_->find(wanted.ns, wanted.name);
     if (claim == nullptr || claim->uid() != wanted.uid || claim->object->allocated == 0) continue;
-    const List<plimsoll_claim_user> users(claim->object->reserved_for);
-    const bool own = users.size() == 1 && view(users[0].uid) == pod.uid();
-    if (users.size() != 0 && !own) continue;
+    if (!nobody_else_has(*claim, pod)) continue;
     const std::string version(view(claim->object->object.meta.resource_version));
     host_.api_request(
         deallocate_request({wanted.ns, wanted.name, wanted.uid}, version),
@@ -354,10 +308,11 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
   return nothing;
 }
 
-// Pods without alternatives among their devices have no preference.
+// Pods without alternatives among their devices have no preference, but for where they are.
 Status DynamicResources::pre_score(plimsoll_cycle& cycle, Pod, Nodes) {
   const Attempt* tried = attempt(cycle);
   if (tried == nullptr) return Status::skip();
+  if (tried->asked != nullptr) return Status();
   for (const Wanted& claim : tried->claims) {
     for (const Request& asked : claim.asks->requests) {
       if (asked.first_available) return Status();
@@ -378,8 +333,13 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes
     const Variant* made = which ? &variant(tried, pod, *which) : nullptr;
     // As upstream: where nothing is allocated now, nothing is scored.
     if (made == nullptr || made->allocator == nullptr) continue;
-    const Outcome outcome = made->allocator->allocate(node_of(nodes[i]));
+    const Zones wanted = zones(tried, pod, nodes[i]);
+    const Outcome outcome = allocate_near(*made->allocator, nodes[i], wanted);
     if (outcome.kind != Outcome::Kind::kAllocated) continue;
+    // Devices where the pod is count for more than any alternative.
+    const auto requests = static_cast<int64_t>(made->allocator->plan().requests.size());
+    if (tried.asked != nullptr && wanted.known && outcome.away == 0)
+      scores[i] = (requests + 1) * kMostAlternatives * kMostAlternatives;
     size_t request = 0;  // of those that were allocated here
     for (const Wanted& claim : tried.claims) {
       for (const Request& asked : claim.asks->requests) {
@@ -420,13 +380,16 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   if (!which) return host_.error("claim allocation not found for node");
   Variant& made = variant(*tried, pod, *which);
   if (made.allocator != nullptr) {
-    const Outcome outcome = made.allocator->allocate(node_of(node));
+    const Outcome outcome = allocate_near(*made.allocator, node, zones(*tried, pod, node));
     if (outcome.kind != Outcome::Kind::kAllocated) {
       return host_.error("claim allocation not found for node");
     }
     allocations = made.allocator->allocations(outcome, node.name(), new_uid);
     extended = made.ask;
   }
+  std::string problem;
+  auto taken = footprint(*tried, made, allocations, pod, node_of(node), problem);
+  if (!problem.empty()) return host_.error(problem);
   tried->to_bind = std::make_shared<std::vector<ClaimToBind>>();
   size_t next = 0;
   for (const Wanted& wanted : tried->claims) {
@@ -447,13 +410,86 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   }
   tried->variants.clear();  // these saw what was free before
   tried->last = {};
+  if (!taken || taken->empty()) return Status();
+  if (!host_.add_amounts(pod.uid(), amounts(*taken))) {
+    return host_.error("what the claims take of the node's resources cannot be counted");
+  }
+  tried->footprint = std::make_shared<Footprint>(std::move(*taken));
   return Status();
+}
+
+DynamicResources::Zones DynamicResources::zones(const Attempt& attempt, Pod pod,
+                                                sdk::Node node) const {
+  Zones found;
+  if (args_.order == ClaimArgs::Order::kReference) return found;
+  if (attempt.forecasts == nullptr) return {false, 0};
+  if (attempt.asked == nullptr) return found;  // no kubelet ties it to zones
+  found.known = attempt.forecasts->zones(attempt.forecasts->self, attempt.asked, node.slot(),
+                                         str(pod.uid()), &found.mask) >= 0;
+  return found;
+}
+
+Outcome DynamicResources::allocate_near(Allocator& allocator, sdk::Node node, const Zones& zones,
+                                        uint32_t most_away) const {
+  if (zones.mask == 0) return allocator.allocate(node_of(node));
+  // A device without a zone is near every one.
+  const auto is_away = [&](const KnownDevice& device) {
+    const int zone = store_->zone_of(device);
+    return zone >= 0 && (zones.mask >> zone & 1) == 0;
+  };
+  return allocator.allocate_near(node_of(node), is_away, most_away);
+}
+
+std::optional<Footprint> DynamicResources::footprint(const Attempt& attempt, const Variant& variant,
+                                                     const std::vector<Allocation>& allocations,
+                                                     Pod pod, const Node& node,
+                                                     std::string& problem) const {
+  if (!args_.node_allocatable || !store_->any_allocatable()) return std::nullopt;
+  std::optional<Footprint> all;
+  const auto count = [&](const std::string& ns, const std::string& name,
+                         const std::vector<DeviceResult>& results) {
+    ClaimFootprint claim;
+    claim.claim = name;
+    for (const DeviceResult& result : results) {
+      const Device* device = store_->device_on(result, node);
+      if (device == nullptr || device->allocatable.empty()) continue;
+      if (!all) all.emplace();
+      const std::string why = add_device(claim, *device, result);
+      if (!why.empty() && problem.empty()) problem = "claim " + ns + "/" + name + ", " + why;
+    }
+    if (claim.empty()) return;
+    add_containers(claim, pod);
+    all->push_back(std::move(claim));
+  };
+  std::set<std::string_view> counted;  // a pod may name one claim twice
+  size_t next = 0;
+  for (const Wanted& wanted : attempt.claims) {
+    const auto& results = wanted.allocated ? wanted.results : allocations[next++].results;
+    if (counted.insert(wanted.uid).second) count(wanted.ns, wanted.name, results);
+  }
+  if (variant.ask != nullptr)
+    count(variant.claim.space, variant.claim.name, allocations.back().results);
+  if (!all) return all;
+  std::sort(all->begin(), all->end(),
+            [](const ClaimFootprint& a, const ClaimFootprint& b) { return a.claim < b.claim; });
+  return all;
 }
 
 void DynamicResources::unreserve(plimsoll_cycle& cycle, Pod pod, std::string_view) {
   Attempt* tried = attempt(cycle);
   if (tried == nullptr || tried->to_bind == nullptr) return;
   store_->let_go(pod.uid());
+  if (std::exchange(tried->footprint, nullptr) != nullptr) {
+    host_.api_request(
+        pod_status_request(pod.ns(), pod.name(), pod.uid(),
+                           {{"nodeAllocatableResourceClaimStatuses", nlohmann::json::array()}}),
+        [host = host_, who = std::string(pod.ns()) + "/" + std::string(pod.name())](
+            int status, std::string_view body) {
+          if ((status >= 200 && status <= 299) || status == 404) return;
+          host.warn("pod " + who +
+                    " keeps amounts of claims in its status: " + failure_text(status, body));
+        });
+  }
   for (const ClaimToBind& each : *tried->to_bind) {
     ClaimStore::Entry* claim = store_->find(each.ns, each.name);
     if (claim != nullptr && claim->uid() == each.uid) (void)store_->forget(*claim, pod.uid());
@@ -483,12 +519,13 @@ Status DynamicResources::pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_vi
   const State* state = host_.state<State>(cycle);
   if (state == nullptr) return Status();
   auto claims = (*state)->to_bind;
+  auto footprint = (*state)->footprint;
   ClaimBinding::Who who{std::string(pod.ns()), std::string(pod.name()), std::string(pod.uid()),
                         std::string(node_name), profile_};
-  host_.run_on_loop(0, [host = host_, store = store_->shared_from_this(), claims, who, token,
-                        timeout_ms = args_.binding_timeout_ms] {
+  host_.run_on_loop(0, [host = host_, store = store_->shared_from_this(), claims, footprint, who,
+                        token, timeout_ms = args_.binding_timeout_ms] {
     std::make_shared<ClaimBinding>(
-        host, store, who, claims, timeout_ms,
+        host, store, who, claims, footprint, timeout_ms,
         [host, token](const std::string& problem) {
           host.complete(token, problem.empty() ? PLIMSOLL_SUCCESS : PLIMSOLL_ERROR, problem);
         })
@@ -508,7 +545,7 @@ void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node n
   std::string text;
   for (const Wanted& claim : tried.claims) {
     const std::string name = "claim " + claim.ns + "/" + claim.name;
-    if (claim.failed) text += name + ": its devices did not become ready; ";
+    if (!claim.unusable.empty()) text += name + ": " + claim.unusable + "; ";
     if (claim.reachable_from && !matches(*claim.reachable_from, here).value_or(false)) {
       text += name + ": its devices cannot be reached from here; ";
     }
@@ -517,6 +554,13 @@ void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node n
   if (which) {
     if (Allocator* allocator = variant(tried, pod, *which).allocator.get()) {
       text += allocator->why(here);
+      const Zones pod_zones = zones(tried, pod, node);
+      if (pod_zones.mask != 0) {
+        const Outcome outcome = allocate_near(*allocator, node, pod_zones);
+        text += "; the kubelet puts the pod into zones " + zone_list(pod_zones.mask);
+        if (outcome.kind == Outcome::Kind::kAllocated)
+          text += ", " + std::to_string(outcome.away) + " of its devices are elsewhere";
+      }
     }
   }
   if (text.ends_with("; ")) text.resize(text.size() - 2);
@@ -531,37 +575,6 @@ bool DynamicResources::rests_on(Pod pod, std::string_view resource) const {
   return (pod->claims.count != 0 || !extended_of(pod).empty()) &&
          (resource == sdk::kResourceClaims.resource || resource == sdk::kResourceSlices.resource ||
           resource == sdk::kDeviceClasses.resource || resource == sdk::kDeviceTaintRules.resource);
-}
-
-Hint DynamicResources::claim_hint(Pod pod, const plimsoll_event& event) const {
-  const auto* before = reinterpret_cast<const plimsoll_resource_claim*>(event.old_object);
-  const auto* after = reinterpret_cast<const plimsoll_resource_claim*>(event.new_object);
-  if (after == nullptr) {
-    const bool helps = before == nullptr || before->allocated != 0 ||
-                       pod_of_extended(before->object.meta) == pod.uid();
-    return helps ? Hint::kQueue : Hint::kSkip;
-  }
-  const bool freed = before != nullptr && before->allocated != 0 && after->allocated == 0;
-  // Claims change often, and are mostly others'.
-  if (!freed && !names(pod, after->object.meta)) return Hint::kSkip;
-  bool uses = false;
-  const std::string problem = each_claim(pod, [&](const ClaimStore::Entry& claim) {
-    uses = uses || claim.uid() == view(after->object.meta.uid);
-  });
-  if (!problem.empty()) return Hint::kSkip;
-  if (freed) return Hint::kQueue;
-  if (!uses) return Hint::kSkip;
-  return before == nullptr || !same_status(*before, *after) ? Hint::kQueue : Hint::kSkip;
-}
-
-Hint DynamicResources::hint(Pod pod, const plimsoll_event& event) {
-  const std::string_view resource = view(event.resource);
-  if (resource == sdk::kResourceClaims.resource) return claim_hint(pod, event);
-  if (event.new_pod != nullptr) {
-    return each_claim(Pod(event.new_pod), [](const ClaimStore::Entry&) {}).empty() ? Hint::kQueue
-                                                                                   : Hint::kSkip;
-  }
-  return Hint::kQueue;
 }
 
 void DynamicResources::node_event(sdk::NodeEvent type, sdk::Node node, uint32_t aspects) {

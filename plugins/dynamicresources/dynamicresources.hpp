@@ -3,9 +3,11 @@
 // kube-scheduler 1.37 does: same devices, same order. Kubernetes: pkg/scheduler/framework/plugins/
 // dynamicresources/dynamicresources.go. docs/claims.md has what differs.
 
+#include <plimsoll/services/zone_forecast.h>
 #include <plimsoll/plugin.hpp>
 #include <plimsoll/shared.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +19,7 @@
 
 #include "plugins/dynamicresources/claim_args.hpp"
 #include "plugins/dynamicresources/extended/extended_ask.hpp"
+#include "plugins/dynamicresources/footprint/footprint.hpp"
 #include "plugins/dynamicresources/store/claim_store.hpp"
 #include "plugins/dynamicresources/writes/claim_binding.hpp"
 
@@ -37,7 +40,7 @@ class DynamicResources {
   DynamicResources& operator=(const DynamicResources&) = delete;
 
   void start() { store_->start(); }
-  [[nodiscard]] static std::vector<plimsoll_event_interest> events();
+  [[nodiscard]] std::vector<plimsoll_event_interest> events() const;
   [[nodiscard]] sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
   sdk::Status pre_enqueue(sdk::Pod pod);
@@ -69,9 +72,11 @@ class DynamicResources {
     std::string ns, name, uid;
     std::shared_ptr<const Claim> asks;
     bool allocated = false;
-    bool failed = false;                         // its devices did not become ready for their node
+    std::string unusable;                        // why its devices cannot be used; empty: they can
     std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
     std::vector<std::string> alternatives;       // "request/subrequest" that it has
+    std::vector<DeviceResult> results;           // with the gate DRANodeAllocatableResources
+    bool taken = false;  // another pod has it, and it stands for CPUs or the like
   };
   // An extended resource that the pod asks for.
   struct Extended {
@@ -87,6 +92,11 @@ class DynamicResources {
   };
   // What one attempt knows; filters of several threads share it.
   struct Attempt {
+    ~Attempt() {
+      if (asked != nullptr) forecasts->end(forecasts->self, asked);
+    }
+    const plimsoll_zone_forecast* forecasts = nullptr;  // null: zones do not matter
+    void* asked = nullptr;                              // of it
     std::vector<Wanted> claims;
     std::vector<const Claim*> asks;                            // of those without devices
     std::vector<Extended> extended;                            // empty: no class stands behind any
@@ -96,17 +106,33 @@ class DynamicResources {
     std::pair<std::string, Variant*> last;    // of these, asked for last
     std::vector<size_t> unavailable;          // claims that some node cannot reach
     std::shared_ptr<std::vector<ClaimToBind>> to_bind;
+    std::shared_ptr<Footprint> footprint;  // with `to_bind`
   };
   using State = std::shared_ptr<Attempt>;
 
   // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each.
-  template <typename Visit>
-  [[nodiscard]] std::string each_claim(sdk::Pod pod, const Visit& visit) const;
+  [[nodiscard]] std::string each_claim(sdk::Pod pod,
+                                       const std::function<void(ClaimStore::Entry&)>& visit) const;
   [[nodiscard]] std::vector<Extended> extended_of(sdk::Pod pod) const;
   // Nothing: the node lacks a resource that no class stands behind.
   [[nodiscard]] static std::optional<std::string> from_devices(const Attempt& attempt,
                                                                sdk::Node node);
   [[nodiscard]] Variant& variant(Attempt& attempt, sdk::Pod pod, const std::string& which) const;
+  // What the pod's claims are of the node's CPUs and the like if those without devices get these.
+  // Nothing: no device of theirs has a say, or the gate DRANodeAllocatableResources is off.
+  [[nodiscard]] std::optional<Footprint> footprint(const Attempt& attempt, const Variant& variant,
+                                                   const std::vector<Allocation>& allocations,
+                                                   sdk::Pod pod, const Node& node,
+                                                   std::string& problem) const;
+  // The zones that the kubelet will give the pod on the node, if `deviceOrder` asks for them.
+  struct Zones {
+    bool known = true;
+    uint64_t mask = 0;  // none: the kubelet does not tie the pod there
+  };
+  [[nodiscard]] Zones zones(const Attempt& attempt, sdk::Pod pod, sdk::Node node) const;
+  // As allocate(), but the devices are in these zones, as far as they can be.
+  [[nodiscard]] Outcome allocate_near(Allocator& allocator, sdk::Node node, const Zones& zones,
+                                      uint32_t most_away = UINT32_MAX) const;
   [[nodiscard]] std::string missing_class(const Claim& claim) const;
   [[nodiscard]] const Attempt* attempt(const plimsoll_cycle& cycle) const;
   [[nodiscard]] Attempt* attempt(plimsoll_cycle& cycle) const;
@@ -116,7 +142,8 @@ class DynamicResources {
   ClaimArgs args_;
   sdk::Shared<ClaimStore> store_;
   std::string profile_;  // whose pods come here; empty: none has come
-  uint32_t none_, elsewhere_, invalid_pool_, deallocated_, stale_, unfit_, deleted_;
+  uint32_t none_, elsewhere_, invalid_pool_, deallocated_, stale_, unfit_, deleted_, away_,
+      unknown_;
 };
 
 }  // namespace plimsoll::dra

@@ -2,12 +2,14 @@
 
 #include "cli/ask/cluster_use.hpp"
 #include "cli/ask/explain_text.hpp"
+#include "cli/ask/what_if.hpp"
 #include "cli/line/table.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/ask/explain_json.hpp"
@@ -261,7 +263,8 @@ TEST_F(ClusterUse, SaysWhoHoldsWhat) {
   EXPECT_EQ(a["uncertain"], "its kubelet is away");
   EXPECT_FALSE(a.contains("pods"));
 
-  const json one = json::parse(use_json(state, {.node = "a", .pods = true}))["nodes"];
+  state.nodes.erase(state.nodes.begin());
+  const json one = json::parse(use_json(state, {.pods = true}))["nodes"];
   ASSERT_EQ(one.size(), 1U);
   const json& pods = one[0]["pods"];
   ASSERT_EQ(pods.size(), 4U);
@@ -272,7 +275,49 @@ TEST_F(ClusterUse, SaysWhoHoldsWhat) {
   EXPECT_EQ(pods[1]["state"], "promised");
   EXPECT_EQ(pods[2]["state"], "foreign");
   EXPECT_EQ(pods[3], (json{{"pod", "n/lost"}, {"state", "uncertain"}}));
-  EXPECT_TRUE(json::parse(use_json(state, {.node = "nobody"}))["nodes"].empty());
+}
+
+TEST_F(ClusterUse, SaysWhatChangedAndUntilWhen) {
+  StateSnapshot state = snapshot();
+  state.mark = {17, 3};
+  const json whole = json::parse(use_json(state, {.era = "e."}));
+  EXPECT_EQ(whole["state"], "e.17.3");
+  EXPECT_FALSE(whole.contains("changes"));
+  EXPECT_FALSE(json::parse(use_json(state)).contains("state"));
+  state.changes_only = true;
+  EXPECT_FALSE(json::parse(use_json(state, {.era = "e."})).contains("names"));
+  state.names.emplace();
+  const json changes = json::parse(use_json(state, {.era = "e."}));
+  EXPECT_EQ(changes["changes"], true);
+  EXPECT_EQ(changes["names"], json::array()) << "there are no nodes left";
+}
+
+TEST_F(ClusterUse, SaysWhichClaimsHaveWhichDevices) {
+  StateSnapshot state = snapshot();
+  const json claim{{"claim", "team/c"}, {"state", "promised"}, {"pods", {"team/a", "team/b"}}};
+  const json made{{"claim", ""}, {"state", "promised"}, {"pods", {"team/x"}}};
+  const json devices{{"card-0", {{"claims", {claim}}}},
+                     {"card-1", {{"claims", {made}}}},
+                     {"card-2", {{"claims", json::array()}, {"taints", {"hot:NoSchedule"}}}},
+                     {"card-3", {{"claims", json::array()}, {"elsewhere", true}}},
+                     {"card-4", {{"claims", json::array()}}}};
+  const json drivers{{"gpu.example.com", {{"pool-a", devices}}}};
+  state.plugins["DynamicResources"] =
+      json{{"nodes", {{"a", {{"claimDevices", drivers}}}, {"gone", {{"claimDevices", drivers}}}}}}
+          .dump();
+  const std::string use = use_json(state);
+  const json nodes = json::parse(use)["nodes"];
+  EXPECT_EQ(nodes[0]["claimDevices"], drivers);
+  EXPECT_FALSE(nodes[1].contains("claimDevices"));
+  EXPECT_THAT(
+      use_text(use, kAll),
+      HasSubstr("\nDevices of claims:\n"
+                "NODE  DRIVER           POOL    DEVICE  HELD BY\n"
+                "a     gpu.example.com  pool-a  card-0  team/c for team/a, team/b (promised)\n"
+                "a     gpu.example.com  pool-a  card-1  for team/x (promised)\n"
+                "a     gpu.example.com  pool-a  card-2  tainted\n"
+                "a     gpu.example.com  pool-a  card-3  given away by NodeDevice\n"
+                "a     gpu.example.com  pool-a  card-4  free\n"));
 }
 
 TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
@@ -284,6 +329,69 @@ TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
   EXPECT_EQ(use_text(use_json(state), kAll),
             "This replica stands by: another one leads, and only that one decides.\n"
             "There are no nodes.\n");
+}
+
+// Pods that are not there, as people paste them.
+class WhatIf : public ClusterUse {
+ protected:
+  std::string refused(const std::string& text) {
+    const auto pod = pod_of_manifest(text, symbols_);
+    EXPECT_FALSE(pod);
+    return pod ? "" : pod.error().message;
+  }
+};
+
+TEST_F(WhatIf, APodStandsForItselfAloneAndHasNoNode) {
+  const auto pod = pod_of_manifest(
+      json{{"kind", "Pod"},
+           {"apiVersion", "v1"},
+           {"metadata",
+            {{"name", "p"},
+             {"namespace", "team"},
+             {"uid", "of-another"},
+             {"deletionTimestamp", "2026-01-01T00:00:00Z"}}},
+           {"spec",
+            {{"nodeName", "n"},
+             {"schedulerName", "topo"},
+             {"containers",
+              {{{"name", "c"},
+                {"resources", {{"limits", {{"cpu", "2"}}}, {"requests", {{"memory", "1Gi"}}}}}}}}}},
+           {"status", {{"phase", "Running"}, {"nominatedNodeName", "n"}}}}
+          .dump(),
+      symbols_);
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(full_name(**pod), "team/p");
+  EXPECT_NE(view((**pod).meta.uid), "of-another");
+  EXPECT_EQ((**pod).meta.deletion_ms, 0);
+  EXPECT_EQ(view((**pod).node_name), "");
+  EXPECT_EQ(view((**pod).nominated_node_name), "");
+  EXPECT_EQ(view((**pod).scheduler_name), "topo");
+  std::map<std::string, int64_t> requests;
+  for (const plimsoll_resource& each : sdk::List<plimsoll_resource>((**pod).requests))
+    requests[std::string(view(each.name))] = each.value;
+  EXPECT_EQ(requests["cpu"], 2000) << "the limit stands for it";
+  EXPECT_EQ(requests["memory"], int64_t{1} << 30);
+}
+
+TEST_F(WhatIf, TakesThePodThatAnObjectMakes) {
+  const auto pod = pod_of_manifest(
+      "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: team}\n"
+      "spec: {template: {spec: {containers: [{name: c}]}}}\n",
+      symbols_);
+  ASSERT_TRUE(pod) << pod.error().message;
+  EXPECT_EQ(full_name(**pod), "team/what-if");
+  EXPECT_EQ(view((**pod).scheduler_name), "default-scheduler");
+}
+
+TEST_F(WhatIf, SaysWhatIsWrong) {
+  EXPECT_THAT(refused("kind: ["), HasSubstr("not valid YAML"));
+  EXPECT_THAT(refused(""), HasSubstr("one object is wanted"));
+  EXPECT_THAT(refused("apiVersion: v1\nkind: Node\nmetadata: {name: a}\n"),
+              HasSubstr("a Node makes no pods"));
+  const std::string pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n";
+  EXPECT_THAT(refused(pod), HasSubstr("must be objects"));
+  EXPECT_THAT(refused(pod + "spec: {containers: [{name: c, resources: {limits: {cpu: x}}}]}\n"),
+              HasSubstr("cpu"));
 }
 
 TEST(QueueText, ShowsWhoWaitsAndWhy) {

@@ -55,6 +55,8 @@ TEST(Page, NothingThatTheDataSaysEndsItsBlock) {
   const std::size_t end = page.find('<', at + begin.size());
   EXPECT_EQ(page.compare(end, 9, "</script>"), 0);
   EXPECT_EQ(json::parse(page.substr(at + begin.size(), end - at - begin.size())), data);
+  EXPECT_EQ(json::parse(data_of(page).value()), data);
+  EXPECT_EQ(data_of("{}"), std::nullopt);
   EXPECT_THAT(page, Not(AnyOf(HasSubstr("app.js"), HasSubstr("style.css"))));
   EXPECT_THAT(page, ContainsRegex("content=\"default-src 'none'; script-src "
                                   "'sha256-[A-Za-z0-9+/]{43}='; style-src "

@@ -638,6 +638,21 @@ TEST(PlimsollRun, SaysWhyItCannotStart) {
   EXPECT_THAT(no_kubeconfig.err, HasSubstr("/no/such/kubeconfig"));
 }
 
+// With a file it is the laboratory's, wherever the file stands on the line.
+TEST(PlimsollUi, SaysWhyAFileCannotBeShown) {
+  for (const std::vector<std::string>& line : {std::vector<std::string>{"ui", kSample + "no-file"},
+                                               {"ui", "--local-port", "0", kSample + "no-file"},
+                                               {"ui", "--config", kProfile, kSample + "no-file"}}) {
+    const Answer answer = plimsoll(line);
+    EXPECT_EQ(answer.code, 2);
+    EXPECT_THAT(answer.err, HasSubstr("File does not exist: " + kSample + "no-file"));
+  }
+  const Answer answer = plimsoll({"ui", "README.md"});
+  EXPECT_EQ(answer.code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("plimsoll ui: README.md:"));
+  EXPECT_EQ(plimsoll({"ui", "--socket", "/nonexistent/s.sock"}).code, 1);
+}
+
 TEST(PlimsollUsage, ALineThatIsWrongEndsWithTwoAndNamesTheNearest) {
   const auto wrong = [](const std::vector<std::string>& line) {
     const Answer answer = plimsoll(line);

@@ -5,12 +5,16 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/informer/scripted_server.hpp"
 #include "tests/support/child_process.hpp"
+#include "tests/support/seed.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace plimsoll::test {
@@ -408,6 +412,21 @@ TEST(PlimsollSimulation, WritesPodsAsCsv) {
   EXPECT_THAT(done.err, HasSubstr("note: 2 nodes (closed, ...) have neither"));
 }
 
+TEST(PlimsollSimulation, WritesFiguresAsCsv) {
+  const Simulated done =
+      simulate({node("n", kTotal)},
+               {pod("a", {{"cpu", "1"}}), pod("b", {{"cpu", "1"}}), pod("c", {{"cpu", "9"}})},
+               {"-o", "csv", "--report"});
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, StartsWith("figure,value\npods,3\nbound,2\nrefusedByKubelets,0\nevicted,0\n"
+                                   "waitedSeconds50,0.000000\nwaitedSeconds90,0.000000\n"
+                                   "waitedSeconds99,0.000000\nhours cpu,"));
+  EXPECT_THAT(done.out, HasSubstr("\nhoursThere cpu,"));
+  EXPECT_THAT(simulate({node("n", kTotal)}, {}, {"-o", "csv", "--report"}).out,
+              HasSubstr("\nwaitedSeconds50,\n"))
+      << "nobody waited";
+}
+
 TEST(PlimsollSimulation, TakesPodsOfOtherSchedulers) {
   const std::string profile = std::string(kPlainProfile) +
                               "profiles: [{schedulerName: one}, "
@@ -575,6 +594,101 @@ TEST(PlimsollSimulation, BoundsWhatFitsBesidePodsInUnknownZones) {
   EXPECT_EQ(place_of("6", "optimistic", "upper bound"), "n");
   EXPECT_EQ(place_of("6", "pessimistic", "lower bound"), "");
   EXPECT_EQ(place_of("4", "pessimistic", "lower bound"), "n");
+}
+
+// CPUs that drivers give away through claims (KEP-5517), as single CPUs and as shares of a zone,
+// beside CPUs that pods request: each counts once.
+TEST(PlimsollSimulation, CountsCpusOfClaimsOnce) {
+  const json cpu = {{"mapping", {{"deviceMultiplier", "1"}}}};
+  const json share = {{"mapping", {{"capacityKey", "dra.cpu/cpu"}, {"capacityMultiplier", "1"}}}};
+  const auto device_class = [](const char* name, const char* expression) -> json {
+    return {{"apiVersion", "resource.k8s.io/v1"},
+            {"kind", "DeviceClass"},
+            {"metadata", {{"name", name}}},
+            {"spec", {{"selectors", {{{"cel", {{"expression", expression}}}}}}}}};
+  };
+  std::vector<json> cluster{device_class("shares", "device.allowMultipleAllocations"),
+                            device_class("singles", "!device.allowMultipleAllocations")};
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    cluster.push_back(node(name, {{"cpu", "32"}, {"memory", "64Gi"}, {"pods", "110"}}));
+    json devices = json::array();
+    for (int k = 0; k < (i % 2 == 0 ? 2 : 32); ++k) {
+      json& device = devices.emplace_back(json{{"name", "d" + std::to_string(k)}});
+      device["nodeAllocatableResources"]["cpu"] = i % 2 == 0 ? share : cpu;
+      if (i % 2 != 0) continue;
+      device["allowMultipleAllocations"] = true;
+      device["capacity"]["dra.cpu/cpu"]["value"] = "16";
+    }
+    cluster.push_back({{"apiVersion", "resource.k8s.io/v1"},
+                       {"kind", "ResourceSlice"},
+                       {"metadata", {{"name", name}}},
+                       {"spec",
+                        {{"driver", "dra.cpu"},
+                         {"nodeName", name},
+                         {"pool", {{"name", name}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                         {"devices", devices}}}});
+  }
+  std::vector<json> pods;
+  std::map<std::string, int64_t> wanted;  // by pod
+  std::set<std::string> of_shares;
+  std::mt19937 random(test_seed());
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  for (int i = 0; i < 220; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    const int own = pick(0, 3), claimed = pick(0, 4);
+    json made = pod(name, {{"cpu", std::to_string(own)}});
+    wanted["d/" + name] = (own + claimed) * 1000;
+    if (claimed > 0) {
+      json exactly = {{"deviceClassName", "shares"}};
+      if (pick(0, 1) == 0) {
+        exactly = {{"deviceClassName", "singles"}, {"count", claimed}};
+      } else {
+        exactly["capacity"]["requests"]["dra.cpu/cpu"] = std::to_string(claimed);
+        of_shares.insert("d/" + name);
+      }
+      pods.push_back(
+          {{"apiVersion", "resource.k8s.io/v1"},
+           {"kind", "ResourceClaim"},
+           {"metadata", {{"name", name}, {"namespace", "d"}}},
+           {"spec", {{"devices", {{"requests", {{{"name", "r"}, {"exactly", exactly}}}}}}}}});
+      made["spec"]["resourceClaims"] = {{{"name", "c"}, {"resourceClaimName", name}}};
+    }
+    pods.push_back(made);
+  }
+  const Simulated done =
+      simulate(cluster, pods, {"--nodes", "all"},
+               std::string(kPlainProfile) +
+                   "profiles:\n- pluginConfig:\n  - name: DynamicResources\n"
+                   "    args: {featureGates: {DRANodeAllocatableResources: true}}\n");
+  ASSERT_TRUE(done.result.is_object()) << done.err;
+  std::map<std::string, int64_t> used;
+  std::vector<std::string> waiting;
+  for (const json& each : done.result["pods"]) {
+    const int64_t amount = wanted.at(each["pod"]);
+    const std::string where = each.value("node", "");
+    where.empty() ? waiting.push_back(each["pod"]) : static_cast<void>(used[where] += amount);
+  }
+  int64_t all = 0;
+  std::map<bool, int64_t> most_free;  // on nodes with shares, and with singles
+  for (const json& each : done.result["nodes"]) {
+    const json& cpus = each["resources"]["cpu"];
+    const std::string name = each["node"];
+    EXPECT_EQ(cpus["used"], used[name]) << name;
+    const int64_t left = cpus["allocatable"].get<int64_t>() - used[name];
+    EXPECT_GE(left, 0) << name;
+    int64_t& most = most_free[std::stoi(name.substr(1)) % 2 == 0];
+    most = std::max(most, left);
+    all += used[name];
+  }
+  EXPECT_GT(all, 20 * 32'000 * 8 / 10) << "the cluster is nearly full";
+  // Nothing is lost. Of shares one must be of one zone, so a sum does not tell.
+  for (const std::string& each : waiting) {
+    if (of_shares.contains(each)) continue;
+    EXPECT_GT(wanted[each], most_free[false]) << each;
+  }
 }
 
 }  // namespace

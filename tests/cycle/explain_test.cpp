@@ -473,5 +473,60 @@ TEST_F(ExplainTest, TheSnapshotHasEverything) {
   EXPECT_THAT(state.queued[0].rejected_by, ElementsAre("Gate"));
 }
 
+std::vector<std::string> names_of(const StateSnapshot& state) {
+  std::vector<std::string> names;
+  for (const auto& node : state.nodes) names.emplace_back(view(node.node->meta.name));
+  return names;
+}
+
+TEST_F(ExplainTest, TheSnapshotHasWhatChangedSinceAnother) {
+  start();
+  synced();
+  const auto ask = [this](std::optional<StateMark> since, const std::string& node = "") {
+    return on_loop([&] { return scheduler_->snapshot({.node = node, .since = since}); });
+  };
+  const StateMark begin = ask({}).mark;
+  const StateSnapshot quiet = ask(begin);
+  EXPECT_TRUE(quiet.changes_only);
+  EXPECT_THAT(quiet.nodes, IsEmpty());
+  EXPECT_EQ(quiet.names, std::nullopt);
+  add_pod("a", "1", "mid");
+  add_pod("b", "1", "mid");
+  add_pod("c", "1", "elsewhere");
+  const StateSnapshot changed = ask(begin);
+  EXPECT_THAT(names_of(changed), ElementsAre("mid"));
+  EXPECT_THAT(changed.placed, SizeIs(2)) << "the pods of that node, and no others";
+  EXPECT_EQ(changed.names, std::nullopt) << "no node came or went";
+  EXPECT_THAT(names_of(ask(changed.mark)), IsEmpty());
+  scheduler_->post(NodeDeleted{"small"});
+  add_node("new", "2");
+  const StateSnapshot other = ask(changed.mark);
+  EXPECT_THAT(names_of(other), ElementsAre("new"));
+  EXPECT_THAT(other.names, testing::Optional(testing::UnorderedElementsAre("big", "mid", "new")));
+  // A mark of a scheduler that saw more.
+  const StateSnapshot whole = ask(StateMark{other.mark.changes + 1, other.mark.node_set});
+  EXPECT_FALSE(whole.changes_only);
+  EXPECT_THAT(whole.nodes, SizeIs(3));
+  EXPECT_THAT(whole.placed, SizeIs(3));
+  const StateSnapshot one = ask({}, "mid");
+  EXPECT_THAT(names_of(one), ElementsAre("mid"));
+  EXPECT_THAT(one.placed, SizeIs(2));
+  EXPECT_THAT(names_of(ask({}, "nobody")), IsEmpty());
+}
+
+// Beyond the changes that are remembered there is only the whole.
+TEST_F(ExplainTest, TheSnapshotIsWholeForWhoIsFarBehind) {
+  start();
+  synced();
+  const StateMark begin = on_loop([this] { return scheduler_->snapshot().mark; });
+  for (int i = 0; i < (1 << 17) + 1; ++i) {
+    add_node("mid", "4");
+    add_node("mid", "5");
+  }
+  const StateSnapshot state = on_loop([&] { return scheduler_->snapshot({.since = begin}); });
+  EXPECT_FALSE(state.changes_only);
+  EXPECT_THAT(state.nodes, SizeIs(3));
+}
+
 }  // namespace
 }  // namespace plimsoll

@@ -340,6 +340,47 @@ ClusterView FullScheduler::view() {
   return nodes;
 }
 
+std::string FullScheduler::misdrawn() {
+  StateSnapshot changes;
+  StateSnapshot whole;
+  on_loop([&] {
+    const StateChoice all{.plugins = true, .queue = false, .kinds = false};
+    StateChoice changed = all;
+    changed.since = drawn_until_;
+    changes = scheduler_->snapshot(changed);
+    whole = scheduler_->snapshot(all);
+  });
+  const auto draw = [](const StateSnapshot& said, std::map<std::string, std::string>& picture) {
+    std::map<std::string, Json> nodes;
+    for (const StateSnapshot::Node& node : said.nodes)
+      nodes[std::string(plimsoll::view(node.node->meta.name))]["requested"] = node.requested;
+    for (const StateSnapshot::PlacedPod& placed : said.placed) {
+      const auto node = nodes.find(std::string(plimsoll::view(placed.pod->node_name)));
+      if (node == nodes.end()) continue;
+      node->second["pods"][std::string(plimsoll::view(placed.pod->meta.uid))] = placed.assumed;
+    }
+    for (const char* plugin : {"NodeResourceTopologyMatch", "NodeDevice"}) {
+      const Json state = Json::parse(said.plugins.at(plugin));
+      for (auto& [name, node] : nodes) node[plugin] = state["nodes"].value(name, Json());
+    }
+    for (const auto& [name, node] : nodes) picture[name] = node.dump();
+  };
+  if (drawn_until_ && !changes.changes_only) return "every node: the changes are not known";
+  draw(changes, drawn_);
+  if (changes.names) {
+    const std::set<std::string> there(changes.names->begin(), changes.names->end());
+    std::erase_if(drawn_, [&](const auto& node) { return !there.contains(node.first); });
+  }
+  drawn_until_ = changes.mark;
+  std::map<std::string, std::string> right;
+  draw(whole, right);
+  for (const auto& [name, node] : right)
+    if (drawn_[name] != node) return name + ": " + drawn_[name] + ", not " + node;
+  for (const auto& [name, node] : drawn_)
+    if (!right.contains(name)) return name + ", which is gone";
+  return "";
+}
+
 std::vector<std::string> FullScheduler::waiting() {
   std::vector<std::string> uids;
   on_loop([&] {

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
 #include "tests/cycle/random_cluster.hpp"
@@ -73,6 +74,10 @@ class FullScheduler {
   [[nodiscard]] SchedulerStats stats() const { return scheduler_->stats(); }
   [[nodiscard]] ClusterView view();
 
+  // What people are shown of the nodes, kept up to date by what changed since the last call alone:
+  // the first node that it has otherwise than the whole, or is wrong to have; empty: none.
+  [[nodiscard]] std::string misdrawn();
+
   // Pods with the label "wait" wait on Permit.
   [[nodiscard]] std::vector<std::string> waiting();
   void allow(const std::string& uid);
@@ -94,6 +99,8 @@ class FullScheduler {
   std::optional<sdk::Host> host_;
   std::unique_ptr<Scheduler> scheduler_;
   std::thread loop_;
+  std::map<std::string, std::string> drawn_;  // by node
+  std::optional<StateMark> drawn_until_;
 };
 
 }  // namespace plimsoll::testing

@@ -79,6 +79,8 @@ void QuietPoint::check_nodes() {
   if (stats.assumed_pods != 0) add(std::to_string(stats.assumed_pods) + " pods are still assumed");
   if (stats.binding != 0 || stats.waiting_on_permit != 0) add("pods are still on their way");
   if (stats.queue.in_flight != 0) add("pods are in flight to the queue");
+  if (const std::string node = living_.misdrawn(); !node.empty())
+    add("people are shown another node than there is: " + node);
   const ClusterView ours = living_.view();
   const ClusterView fresh = fresh_->view();
   ClusterView objects;  // what there is, as far as it can be said without a scheduler

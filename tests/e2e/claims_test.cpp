@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/e2e/e2e_test.hpp"
-#include "tests/e2e/facts.hpp"
+#include "tests/e2e/claims_fixture.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -18,42 +17,8 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-constexpr const char* kSlices = "/apis/resource.k8s.io/v1/resourceslices";
-constexpr const char* kDeviceClasses = "/apis/resource.k8s.io/v1/deviceclasses";
-constexpr const char* kDriver = "cards.example.com";
-
-class ClaimsTest : public E2eTest {
+class ClaimsTest : public ClaimsFixture {
  protected:
-  void SetUp() override {
-    E2eTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    const std::string expression = std::string("device.driver == '") + kDriver + "'";
-    create(kDeviceClasses, {{"metadata", {{"name", "cards"}}},
-                            {"spec", {{"selectors", {{{"cel", {{"expression", expression}}}}}}}}});
-  }
-  void TearDown() override {
-    if (!IsSkipped()) {
-      stop_scheduler();
-      if (const auto all = client().list(claims())) {
-        for (const json& each : *all) {  // no controller takes the protection off
-          (void)client().patch(claim_path(text_at(each, "/metadata/name")),
-                               {{"metadata", {{"finalizers", nullptr}}}});
-        }
-      }
-      for (const std::string& collection :
-           {claims(), std::string(kSlices), std::string(kDeviceClasses)}) {
-        (void)client().del(collection + "?gracePeriodSeconds=0");
-      }
-    }
-    E2eTest::TearDown();
-  }
-
-  [[nodiscard]] std::string claims() const {
-    return "/apis/resource.k8s.io/v1/namespaces/" + ns() + "/resourceclaims";
-  }
-  [[nodiscard]] std::string claim_path(const std::string& name) const {
-    return claims() + "/" + name;
-  }
   // A node with this many cards: card-0, card-1, ...
   void add_node(const std::string& name, int cards) {
     json node = node_object(name, {{"cpu", "64"}, {"memory", "64Gi"}, {"pods", "110"}});
@@ -65,21 +30,8 @@ class ClaimsTest : public E2eTest {
     }
     add_slice(name, devices);
   }
-  void add_slice(const std::string& node, const json& devices) {
-    create(kSlices, {{"metadata", {{"name", node + "-cards"}}},
-                     {"spec",
-                      {{"driver", kDriver},
-                       {"nodeName", node},
-                       {"pool", {{"name", node}, {"generation", 1}, {"resourceSliceCount", 1}}},
-                       {"devices", devices}}}});
-  }
   void add_claim(const std::string& name, int count = 1) {
-    create(claims(), {{"metadata", {{"name", name}}},
-                      {"spec",
-                       {{"devices",
-                         {{"requests",
-                           {{{"name", "card"},
-                             {"exactly", {{"deviceClassName", "cards"}, {"count", count}}}}}}}}}}});
+    create(claims(), {{"metadata", {{"name", name}}}, {"spec", claim_spec(count)}});
   }
   void add_pod(const std::string& name, const std::vector<std::string>& of) {
     json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
@@ -103,12 +55,13 @@ class ClaimsTest : public E2eTest {
   }
   void give_to_somebody_else(const std::string& name, const std::string& node,
                              const std::string& card) {
-    write_status(
-        name,
-        {{"allocation",
-          {{"devices",
-            {{"results",
-              {{{"request", "card"}, {"driver", kDriver}, {"pool", node}, {"device", card}}}}}}}}});
+    write_status(name, {{"allocation",
+                         {{"devices",
+                           {{"results",
+                             {{{"request", "card"},
+                               {"driver", kCardDriver},
+                               {"pool", node},
+                               {"device", card}}}}}}}}});
   }
   // Who has each card, from what the API server holds.
   void expect_no_card_twice() {
@@ -263,21 +216,25 @@ TEST_F(ClaimsTest, ACardIsInOneBook) {
   EXPECT_LT(by_claim, kPods) << wait_refused("m0");
 }
 
-// The API server lets two schedulers give one card away. Who comes second takes another one.
+// The API server lets two schedulers give one card away. Who comes second takes another one, for
+// each of its claims.
 TEST_F(ClaimsTest, WhoComesSecondGivesTheCardBack) {
-  add_node("n", 2);
-  for (const char* name : {"ours", "theirs"}) add_claim(name);
+  add_node("n", 4);
+  for (const char* name : {"ours", "ours-too", "theirs", "theirs-too"}) add_claim(name);
   auto proxy = start_proxy();
   ASSERT_TRUE(proxy) << proxy.error().message;
   ASSERT_NO_FATAL_FAILURE(start(through(**proxy, {}, folder_)));
   (*proxy)->hold(ApiProxy::What::kRequest, "PATCH", "/resourceclaims/ours/status");
-  add_pod("pod", {"ours"});
+  add_pod("pod", {"ours", "ours-too"});
   ASSERT_TRUE((*proxy)->wait_held(30s)) << tail(log(), 30);
   give_to_somebody_else("theirs", "n", "card-0");
+  give_to_somebody_else("theirs-too", "n", "card-1");
   ASSERT_TRUE((*proxy)->pass_on(30s));
   ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card("pod", "ours"));
+  ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card("pod", "ours-too"));
   EXPECT_EQ(card_of("theirs"), "n/card-0");
-  EXPECT_EQ(card_of("ours"), "n/card-1");
+  EXPECT_EQ(card_of("theirs-too"), "n/card-1");
+  expect_no_card_twice();
   EXPECT_THAT(all_logs(), HasSubstr("theirs was given one of its devices first"));
 }
 
@@ -303,7 +260,7 @@ TEST_F(ClaimsTest, ConditionsOfADeviceAreWaitedFor) {
   create(kNodes, node_object("n", {{"cpu", "8"}, {"memory", "8Gi"}, {"pods", "10"}}));
   create(kSlices, {{"metadata", {{"name", "fabric"}}},
                    {"spec",
-                    {{"driver", kDriver},
+                    {{"driver", kCardDriver},
                      {"allNodes", true},
                      {"pool", {{"name", "fabric"}, {"generation", 1}, {"resourceSliceCount", 1}}},
                      {"devices",
@@ -317,7 +274,7 @@ TEST_F(ClaimsTest, ConditionsOfADeviceAreWaitedFor) {
   EXPECT_THAT(wait_event("pod", "BindingConditionsPending"), HasSubstr("on node n"));
   EXPECT_EQ(node_of("pod"), "");
   write_status("ours", {{"devices",
-                         {{{"driver", kDriver},
+                         {{{"driver", kCardDriver},
                            {"pool", "fabric"},
                            {"device", "card-0"},
                            {"conditions",

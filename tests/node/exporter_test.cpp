@@ -14,23 +14,31 @@
 #include <vector>
 
 #include "config/text/yaml_document.hpp"
+#include "framework/base/json_path.hpp"
 #include "lab/sandbox/apiserver/api_server.hpp"
+#include "node/exporter/doctor.hpp"
 #include "node/exporter/settings_source.hpp"
 #include "node/report/node_kind.hpp"
 #include "plugins/topology/report/facts.hpp"
 #include "plugins/topology/report/fingerprint.hpp"
 #include "plugins/topology/report/nrt_object.hpp"
 #include "tests/node/fake_kubelet.hpp"
+#include "tests/node/fake_machine.hpp"
+#include "tests/node/fake_runtime.hpp"
 
 namespace plimsoll::node {
 namespace {
 
 using nlohmann::json;
+using sandbox::kDevices;
 using sandbox::kNodeResourceTopologies;
 using sandbox::kNodes;
 using sandbox::kPods;
 using test::FakeKubelet;
+using test::FakeMachine;
+using test::FakeRuntime;
 using test::kGpu;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
@@ -69,14 +77,7 @@ class ExporterTest : public ::testing::Test {
     kubelet_.admit(name, pod(name), cpus, gpu);
   }
 
-  void start() {
-    informer::ServerAccess access;
-    access.server = server_->url();
-    access.source = "the test";
-    client_ = std::move(
-        informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access))
-            .value());
-    registry_ = std::make_unique<metrics::Registry>();
+  [[nodiscard]] ExporterOptions options() const {
     ExporterOptions options;
     options.node = "n";
     options.kubelet = kubelet_.paths();
@@ -85,7 +86,18 @@ class ExporterTest : public ::testing::Test {
       return settings_from_file(file);
     };
     options.settle = settle_;
-    exporter_ = std::move(Exporter::create(options, *client_, registry_.get()).value());
+    options.devices = devices_;
+    return options;
+  }
+  void start() {
+    informer::ServerAccess access;
+    access.server = server_->url();
+    access.source = "the test";
+    client_ = std::move(
+        informer::HttpClient::create(access, std::make_shared<informer::CredentialSource>(access))
+            .value());
+    registry_ = std::make_unique<metrics::Registry>();
+    exporter_ = std::move(Exporter::create(options(), *client_, registry_.get()).value());
   }
   void start_running() {
     start();
@@ -163,6 +175,7 @@ class ExporterTest : public ::testing::Test {
   std::unique_ptr<sandbox::ApiServer> server_ = sandbox::ApiServer::start(store_).value();
   FakeKubelet kubelet_;
   std::chrono::milliseconds settle_{60'000};
+  std::optional<DeviceReporterOptions> devices_;
   std::unique_ptr<informer::HttpClient> client_;
   std::unique_ptr<metrics::Registry> registry_;
   std::unique_ptr<Exporter> exporter_;
@@ -416,6 +429,197 @@ TEST_F(ExporterTest, PrintsWithoutWriting) {
   ASSERT_TRUE(printed) << printed.error().message;
   EXPECT_THAT(*printed, HasSubstr("single-numa-node"));
   EXPECT_TRUE(object().is_null());
+}
+
+// ---- devices
+
+class DeviceExporterTest : public ExporterTest {
+ protected:
+  DeviceExporterTest() {
+    machine_.make_dgx();
+    devices_.emplace().finder = machine_.options();
+    devices_->boot = "boot-1";
+    devices_->period = 20ms;
+  }
+  ~DeviceExporterTest() override { stop(); }
+
+  [[nodiscard]] json published() const {
+    const auto found = store_.get(kDevices, {"", "n"});
+    return found ? (*found)->parse() : json();
+  }
+  // Of the GPU with this minor: "" if it is healthy, else why not; "none": there is none.
+  [[nodiscard]] std::string gpu(int minor) const {
+    const json now = published();
+    for (const json& each : now.is_null() ? now : now["spec"]["devices"]) {
+      if (each["type"] != "gpu" || each["minor"] != minor) continue;
+      return each["health"] == true ? "" : each["conditions"][0]["reason"].get<std::string>();
+    }
+    return "none";
+  }
+  [[nodiscard]] std::string annotation(const char* name) const {
+    return text_in(published(), {"metadata", "annotations", name});
+  }
+  [[nodiscard]] std::string on_node(const char* list, const char* resource) const {
+    return text_in((*store_.get(kNodes, {"", "n"}))->parse(), {"status", list, resource});
+  }
+
+  FakeMachine machine_;
+};
+
+TEST_F(DeviceExporterTest, PublishesTheDevicesAndWhatTheNodeHas) {
+  start_running();
+  ASSERT_TRUE(settled()) << exporter_->trouble();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  EXPECT_EQ(published()["spec"]["devices"].size(), 12U);
+  EXPECT_EQ(published()["metadata"]["ownerReferences"][0]["uid"],
+            (*store_.get(kNodes, {"", "n"}))->uid);
+  EXPECT_THAT(annotation("plimsoll.io/device-links"), HasSubstr("NVSwitch"));
+  for (const char* list : {"capacity", "allocatable"}) {
+    EXPECT_EQ(on_node(list, "koordinator.sh/gpu-core"), "800") << list;
+    EXPECT_EQ(on_node(list, "koordinator.sh/gpu-memory"), std::to_string(8 * 17179869184)) << list;
+    EXPECT_EQ(on_node(list, "koordinator.sh/rdma"), "400") << list;
+  }
+  EXPECT_EQ(on_node("capacity", kGpu), "2") << "the kubelet's own";
+  machine_.fault("0000:13:00.0", 79);
+  EXPECT_TRUE(eventually([&] { return gpu(7) == "Xid79"; }));
+  EXPECT_TRUE(eventually([&] { return on_node("capacity", "koordinator.sh/gpu-core") == "700"; }));
+  for (const char* address : {"0000:15:00.0", "0000:25:00.0", "0000:35:00.0", "0000:45:00.0"}) {
+    machine_.remove(address);
+  }
+  EXPECT_TRUE(eventually([&] { return on_node("capacity", "koordinator.sh/rdma").empty(); }));
+  // A kubelet that starts may set them to nothing.
+  ASSERT_TRUE(store_.modify(kNodes, {"", "n"}, {}, [](json& node) {
+    node["status"]["capacity"]["koordinator.sh/gpu-core"] = "0";
+    return sandbox::ApiResult<void>();
+  }));
+  EXPECT_TRUE(eventually([&] { return on_node("capacity", "koordinator.sh/gpu-core") == "700"; }));
+}
+
+TEST_F(DeviceExporterTest, AFaultOutlivesTheProgramAndEndsWithTheMachinesRun) {
+  start_running();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  machine_.fault("0000:13:00.0", 79);
+  ASSERT_TRUE(eventually([&] { return gpu(7) == "Xid79"; }));
+  stop();
+  start_running();
+  machine_.set_card("0000:23:00.0", "fail", "nvmlDeviceGetUUID");
+  ASSERT_TRUE(eventually([&] { return gpu(5) == "Unreadable"; })) << "it has looked again";
+  EXPECT_EQ(gpu(7), "Xid79");
+  ASSERT_TRUE(store_.remove(kDevices, {"", "n"}, {}));
+  EXPECT_TRUE(eventually([&] { return gpu(7).empty(); })) << "somebody has looked after it";
+  machine_.fault("0000:13:00.0", 79);
+  ASSERT_TRUE(eventually([&] { return gpu(7) == "Xid79"; }));
+  stop();
+  devices_->boot = "boot-2";
+  start_running();
+  EXPECT_TRUE(eventually([&] { return gpu(7).empty(); }));
+}
+
+TEST_F(DeviceExporterTest, WhatTheKubeletGaveIsSaidOfPodsWithoutAnnotation) {
+  machine_.set_card("0000:13:00.0", "uuid", "gpu-0");  // as the kubelet's plugin calls it
+  kubelet_.add_gpu("gpu-0");
+  run("foreign", {}, "gpu-0");
+  start_running();
+  const char* checkpoints = "node.koordinator.sh/devices-checkpoints";
+  ASSERT_TRUE(
+      eventually([&] { return annotation(checkpoints).find("gpu-0") != std::string::npos; }));
+  const std::string uid = (*store_.get(kPods, {"default", "foreign"}))->uid;
+  EXPECT_THAT(annotation(checkpoints), AllOf(HasSubstr(uid), HasSubstr(kGpu)));
+  machine_.remove_card("0000:13:00.0");
+  EXPECT_TRUE(eventually([&] { return gpu(7) == "Gone"; })) << "the pod holds it";
+  remove_pod("foreign");
+  kubelet_.end("foreign");
+  EXPECT_TRUE(eventually([&] { return gpu(7) == "none"; }));
+  EXPECT_TRUE(eventually([&] { return annotation(checkpoints).empty(); }));
+}
+
+TEST_F(DeviceExporterTest, NeitherReportWaitsForTheOther) {
+  const auto settings = kubelet_.paths().root / "config.yaml";
+  std::filesystem::rename(settings, settings.string() + ".away");
+  start_running();
+  EXPECT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  stop();
+  ASSERT_TRUE(store_.remove_kind(kDevices));
+  std::filesystem::rename(settings.string() + ".away", settings);
+  start_running();
+  EXPECT_TRUE(in_trouble("deploy/crds/devices.yaml"));
+  EXPECT_TRUE(eventually([&] { return amounts("cpu") == "3 3"; }));
+}
+
+TEST_F(DeviceExporterTest, TwoThatWriteDoNotChaseEachOther) {
+  start_running();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  const auto spoil = [&] {
+    ASSERT_TRUE(store_.modify(kDevices, {"", "n"}, {}, [](json& object) {
+      object["spec"]["devices"] = json::array();
+      object["metadata"]["annotations"] = {{"of", "another"}};
+      return sandbox::ApiResult<void>();
+    }));
+  };
+  spoil();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  EXPECT_EQ(annotation("of"), "another") << "what is not ours stays";
+  spoil();
+  EXPECT_TRUE(in_trouble("another program writes this node's Device"));
+}
+
+TEST_F(DeviceExporterTest, WhatWasPublishedIsTakenBack) {
+  start_running();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  stop();
+  devices_->remove = true;
+  start_running();
+  ASSERT_TRUE(eventually([&] { return published().is_null(); }));
+  for (const char* list : {"capacity", "allocatable"}) {
+    EXPECT_EQ(on_node(list, "koordinator.sh/gpu-core"), "") << list;
+    EXPECT_EQ(on_node(list, "koordinator.sh/rdma"), "") << list;
+  }
+  EXPECT_EQ(on_node("capacity", kGpu), "2");
+  make(kDevices, {{"metadata", {{"name", "n"}}}, {"spec", {{"devices", json::array()}}}});
+  EXPECT_TRUE(in_trouble("is another program's"));
+  EXPECT_FALSE(published().is_null());
+}
+
+TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
+  FakeRuntime runtime;
+  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
+  start_running();
+  (void)runtime.accept();
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  const std::string forged = R"({"gpu":[{"minor":7}]})";
+  json pod = {{"metadata",
+               {{"name", "forged"},
+                {"namespace", "default"},
+                {"annotations", {{"scheduling.koordinator.sh/device-allocated", forged}}}}},
+              {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}};
+  make(kPods, pod);
+  const auto answer = runtime.create(
+      {(*store_.get(kPods, {"default", "forged"}))->uid, pod["metadata"]["annotations"]});
+  EXPECT_THAT(answer.error, HasSubstr("apply deploy/node-hook.yaml"));
+  EXPECT_THAT(answer.devices, IsEmpty());
+}
+
+TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
+  kubelet_.add_gpu("gpu-0");
+  machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMemoryInfo");
+  start();
+  const auto ask = [&] { return diagnose(options(), devices_->finder, *client_, {}); };
+  Diagnosis told = ask();
+  EXPECT_FALSE(told.lacks) << told.text;
+  EXPECT_THAT(told.text,
+              AllOf(HasSubstr("8 CPUs in 2 zones"), HasSubstr("single-numa-node"),
+                    HasSubstr("its Device object: there is none"),
+                    HasSubstr("gpu 6  GPU-6  0000:14:00.0  zone 0  0000:11:00.0  healthy"),
+                    HasSubstr("nvmlDeviceGetMemoryInfo: GPU is lost"),
+                    HasSubstr("7 of 8 to choose from; not now"),
+                    HasSubstr(std::string(kGpu) + " is given some of 1")));
+  EXPECT_TRUE(published().is_null()) << "it writes nothing";
+  kubelet_.kill();
+  ASSERT_TRUE(store_.remove_kind(kDevices));
+  told = ask();
+  EXPECT_TRUE(told.lacks);
+  EXPECT_THAT(told.text, AllOf(HasSubstr("LACKS  the kubelet: "),
+                               HasSubstr("apply deploy/crds/devices.yaml")));
 }
 
 // ---- what it sees of a node, as it is deployed

@@ -127,7 +127,7 @@ static_assert(offsetof(plimsoll_volume, target) == 40);
 static_assert(offsetof(plimsoll_volume, read_only) == 56);
 static_assert(offsetof(plimsoll_volume, reserved2) == 60);
 static_assert(offsetof(plimsoll_volume, details) == 64);
-static_assert(sizeof(plimsoll_pod) == 632);  // 592 in 1.3
+static_assert(sizeof(plimsoll_pod) == 664);  // 592 in 1.3
 static_assert(offsetof(plimsoll_pod, size) == 0);
 static_assert(offsetof(plimsoll_pod, priority) == 4);
 static_assert(offsetof(plimsoll_pod, meta) == 8);

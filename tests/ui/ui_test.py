@@ -23,17 +23,18 @@ from webdriver import ARROW_DOWN, ARROW_LEFT, ARROW_RIGHT, END, ENTER, HOME, TAB
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("PLIMSOLL_BIN_DIR", ROOT / "build/release/bin"))
 SAMPLE = ROOT / "examples/clusters/quickstart"
+CLAIMS = ROOT / "examples/clusters/claims"
 PICTURES = os.environ.get("PICTURES")
 SCRIPT = "<img src=x onerror=hacked=1></script><script>hacked=1</script>"
 DATA = re.compile(r'(id="data">)(.*?)(</script>)', re.S)
 
 
-def simulate(folder, *flags):
-    page = folder / "run.html"
-    subprocess.run([BIN / "plimsoll-lab", "simulate", "--config", ROOT / "examples/profiles/topology.yaml", "--cluster",
+def simulate(folder, *flags, page="run.html", said=False):
+    page = folder / page
+    done = subprocess.run([BIN / "plimsoll-lab", "simulate", "--config", ROOT / "examples/profiles/topology.yaml", "--cluster",
                     SAMPLE / "cluster.yaml", "--pods", SAMPLE / "pods.yaml", "--html", page, *flags],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return page
+                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return done.stdout if said else page
 
 
 def with_data(page, change, name):
@@ -62,11 +63,13 @@ VIEWS = {
     "map": ("#nodes?look=map", "80–100 %"),
     "table": ("#nodes?look=table", "free by zone"),
     "then": ("#nodes?t=0", "pods with something of the zone"),
-    "queue": ("#queue", "9 pods wait"),
+    "queue": ("#queue", "10 pods wait"),
     "run": ("#run", "40 of 50 pods"),
     "node": ("#node/gpu-a2", "Zone 1"),
     "pod": ("#pod/default/gpu-too-many", "need 3200, 1200 free of 1600"),
     "bound": ("#pod/default/train-0", "2 of 12 nodes fit"),
+    "kubelet": ("#node/gpu-a1", "What its kubelet would do next"),
+    "file": ("#whatif", "A file cannot answer"),
 }
 
 
@@ -94,7 +97,7 @@ class Page(unittest.TestCase):
 
     def show(self, browser, address, text, page=None):
         browser.open((page or self.page).as_uri() + address)
-        browser.wait("return document.body.textContent.includes(arguments[0])", text)
+        browser.wait("return document.getElementById('main').textContent.includes(arguments[0])", text)
 
     def test_every_view_says_what_it_should_and_asks_nobody(self):
         with Browser() as browser:
@@ -133,7 +136,7 @@ class Page(unittest.TestCase):
             focus = "return document.activeElement.dataset.key || document.activeElement.textContent"
             browser.keys(TAB)
             self.assertEqual(browser.js(focus), "Skip to the content")
-            for _ in range(3):
+            for _ in range(4):
                 browser.keys(TAB)
             self.assertEqual(browser.js(focus), "Run")
             for _ in range(20):  # the controls, then one stop for all nodes
@@ -149,7 +152,7 @@ class Page(unittest.TestCase):
             self.assertEqual(browser.js("return document.querySelectorAll('.tiles a[tabindex=\"0\"]').length"), 1)
             browser.keys(ENTER)
             self.assertIn("Node cpu-", browser.wait("return document.querySelector('h2').textContent.includes('Node') && document.body.innerText"))
-            self.show(browser, "#queue", "9 pods wait")
+            self.show(browser, "#queue", "10 pods wait")
             browser.js("document.querySelectorAll('summary')[1].focus()")
             browser.keys(ENTER)
             self.assertTrue(browser.js("return document.querySelectorAll('details')[1].open"))
@@ -200,6 +203,32 @@ class Page(unittest.TestCase):
             browser.wait("return document.body.textContent.includes('is no page of simulate --html')")
             self.quiet(browser)
 
+    def test_figures_as_csv(self):
+        run = (self.page.parent, "--until", "100", "--report")
+        page = simulate(*run, page="hours.html")
+        printed = simulate(*run, "-o", "csv", page="again.html", said=True)
+        self.assertIn("\nhours nvidia.com/gpu,", printed)
+        with Browser() as browser:
+            self.show(browser, "#run", "The figures as CSV", page)
+            href = browser.js("return document.querySelector('a[download]').href")
+            self.assertEqual(urllib.parse.unquote(href.removeprefix("data:text/csv;charset=utf-8,")), printed)
+
+    def test_devices_of_claims(self):
+        folder = self.page.parent
+        page = folder / "claims.html"
+        subprocess.run([BIN / "plimsoll-lab", "simulate", "--config", ROOT / "examples/profiles/default-scheduler.yaml", "--cluster",
+                        CLAIMS / "cluster.yaml", "--pods", CLAIMS / "pods.yaml", "--html", page],
+                       check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with Browser() as browser:
+            self.show(browser, "#node/n1", "claim ", page)
+            held = browser.js("return [...document.querySelectorAll('tr')].map((r) => r.innerText).filter((t) => t.includes('claim '))")
+            self.assertTrue(any("bound" in row and "default/" in row for row in held), held)
+            self.axe(browser, "claims")
+            if PICTURES:
+                browser.picture(f"{PICTURES}/claims.png")
+            self.show(browser, "#node/n1?t=0", "Node n1", page)
+            self.quiet(browser)
+
     def test_5000_nodes(self):
         big = with_data(self.page, lambda data: many_nodes(data, 5000), "big.html")
         with Browser() as browser:
@@ -215,7 +244,7 @@ class Page(unittest.TestCase):
                 self.assertEqual(browser.js("return document.activeElement.dataset.key"), "node-04999")
                 self.assertLess(browser.js("return document.querySelectorAll('*').length"), most)
             self.show(browser, "#nodes?q=node-0123", "10 of 5000 nodes", big)
-            self.show(browser, "#nodes?group=pool", "p6", big)
+            self.show(browser, "#nodes?group=pool", "p0", big)
             if PICTURES:
                 self.show(browser, "#nodes?look=map", "5000 nodes", big)
                 browser.picture(f"{PICTURES}/big.png")
@@ -252,17 +281,45 @@ class Page(unittest.TestCase):
             self.quiet(browser)
 
 
+    def test_files_opened_without_a_scheduler(self):
+        data = json.loads(DATA.search(self.page.read_text())[2])
+        plain = self.page.with_name("plain.json")
+        plain.write_text(json.dumps(data["simulation"]))
+        broken = self.page.with_name("broken.html")
+        broken.write_text(DATA.sub(lambda found: found[1] + '{"simulation":{"simulatedSeconds":1}}' + found[3],
+                                   self.page.read_text(), count=1).replace("<script>", "<script>hacked=1;", 1))
+        with Browser() as browser:
+            for files, views in (([self.page], VIEWS.values()), ([plain], [VIEWS[name] for name in ("nodes", "run", "queue")]),
+                                 ([SAMPLE / "cluster.yaml", "--pods", SAMPLE / "pods.yaml"], [VIEWS["nodes"], ("#pod/default/gpu-too-many", "need 3200")]),
+                                 ([SAMPLE / "cluster.yaml", SAMPLE / "pods.yaml"], [("#queue", "11 pods wait")]),
+                                 ([broken], [("", "This file cannot be read")])):
+                _, address = begin(self, BIN / "plimsoll", "ui", *files, until=r"(http://127\S+)")
+                for where, text in views:
+                    browser.open("about:blank")
+                    browser.open(address + where)
+                    browser.wait("return document.getElementById('main').textContent.includes(arguments[0])", text)
+                asked = [url for url in browser.requests() if not url.startswith((address, "data:", "about:"))]
+                self.assertEqual(asked, [])
+                self.assertEqual(browser.js("return typeof hacked"), "undefined")
+                self.quiet(browser)
+
+
+def begin(test, *command, until):
+    """Starts a program and waits for a line of it."""
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    test.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close()))
+    for line in process.stdout:
+        if found := re.search(until, line):
+            threading.Thread(target=process.stdout.read, daemon=True).start()
+            return process, found[1]
+    test.fail(f"{command[0]} ended")
+
+
 class Live(unittest.TestCase):
     """`plimsoll run` and `plimsoll ui` beside a simulation that goes at the speed of the clock."""
 
     def begin(self, *command, until):
-        process = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.addCleanup(lambda: (process.kill(), process.wait(), process.stdout.close()))
-        for line in process.stdout:
-            if found := re.search(until, line):
-                threading.Thread(target=process.stdout.read, daemon=True).start()
-                return process, found[1]
-        self.fail(f"{command[0]} ended")
+        return begin(self, *command, until=until)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -277,17 +334,58 @@ class Live(unittest.TestCase):
             "current-context": "c", "clusters": [{"name": "k", "cluster": {"server": self.api}}],
             "users": [{"name": "u", "user": {}}], "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}]}))
         socket = self.folder / "place/control.sock"
-        self.scheduler, _ = self.begin(
-            BIN / "plimsoll", "run", "--config", self.folder / "live.yaml", "--kubeconfig", self.folder / "kubeconfig",
-            "--leader-elect=false", "--port", 0, "--socket", socket, until="(scheduling).*server=")
+        self.run_scheduler()
         self.ui, self.address = self.begin(BIN / "plimsoll", "ui", "--socket", socket, until=r"(http://127\S+)")
 
-    def create_pods(self, count):
+    def run_scheduler(self):
+        self.scheduler, _ = self.begin(
+            BIN / "plimsoll", "run", "--config", self.folder / "live.yaml", "--kubeconfig", self.folder / "kubeconfig",
+            "--leader-elect=false", "--port", 0, "--socket", self.folder / "place/control.sock", until="(scheduling).*server=")
+
+    def same_as_the_whole(self, browser):
+        """The picture that changes have made is the one that a whole answer makes."""
+        browser.wait("""
+            const whole = new XMLHttpRequest();
+            whole.open("GET", "../top", false);
+            whole.send();
+            const text = (nodes) => JSON.stringify([...nodes].sort((a, b) => a.name < b.name ? -1 : 1));
+            return text(state.nodes) === text(JSON.parse(whole.responseText).nodes.map(nodeOf));""")
+
+    def test_where_a_pasted_pod_would_go(self):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": SCRIPT}, "spec": {"schedulerName": "live", "containers": [
+            {"name": "c", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}}
+        deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: team}\nspec:\n  template:\n" \
+                     "    spec:\n      schedulerName: live\n      containers: [{name: c, resources: {requests: {nvidia.com/gpu: 99}}}]\n"
+        ask = "const form = document.querySelector('form.whatif'); form.elements[0].value = arguments[0]; form.requestSubmit();"
+        with Browser() as browser:
+            browser.open(self.address + "#whatif")
+            browser.wait("return document.querySelector('form.whatif')")
+            browser.js(ask, json.dumps(pod))
+            said = browser.wait("const main = document.getElementById('main').textContent; return main.includes('nodes fit') && main")
+            self.assertIn("Pod default/" + SCRIPT, said)
+            self.assertIn("not there", said)
+            self.assertEqual(browser.js("return typeof hacked + document.querySelectorAll('main img').length"), "undefined0")
+            browser.js(ask, deployment)
+            browser.wait("return document.getElementById('main').textContent.includes('Pod team/what-if')")
+            if PICTURES:
+                browser.picture(f"{PICTURES}/whatif.png")
+            self.assertIn("12 nodes are refused", browser.text())
+            for wrong, why in (("kind: [", "not valid YAML"), ("apiVersion: v1\nkind: Node\nmetadata: {name: node}\n", "a Node makes no pods"),
+                               ("x" * 20000, "too large")):
+                browser.js(ask, wrong)
+                browser.wait("return document.getElementById('main').textContent.includes(arguments[0])", why)
+            browser.js("location.hash = '#queue'")
+            browser.wait("return document.body.textContent.includes('pods wait')")
+            self.assertNotIn("what-if", browser.text())
+            browser.js("location.hash = '#whatif'")
+            self.assertEqual(browser.js("return document.querySelector('textarea').value"), "x" * 20000)
+
+    def create_pods(self, count, name="live", cpu="1m"):
         server = http.client.HTTPConnection(urllib.parse.urlparse(self.api).netloc)
         for i in range(count):
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"live-{i}", "namespace": "default"},
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{name}-{i}", "namespace": "default"},
                    "spec": {"schedulerName": "live", "containers": [
-                       {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}}}]}}
+                       {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu, "memory": "1Mi"}}}]}}
             server.request("POST", "/api/v1/namespaces/default/pods", json.dumps(pod), {"Content-Type": "application/json"})
             answer = server.getresponse()
             self.assertEqual(answer.status, 201, answer.read())
@@ -303,11 +401,27 @@ class Live(unittest.TestCase):
             browser.js("window.form = document.querySelector('form'); form.elements[1].focus(); window.row = document.querySelector('.row')")
             browser.wait("return !row.isConnected")
             self.assertTrue(browser.js("return form.isConnected && document.activeElement === form.elements[1]"))
+            browser.wait("return state.history.length > 1")
+            self.same_as_the_whole(browser)
+            browser.requests()
             pods = threading.Thread(target=self.create_pods, args=(600,))
             pods.start()
+            browser.wait("return state.history.length > 4")
+            self.assertTrue([url for url in browser.requests() if "top?since=" in url])
             browser.js("location.hash = '#node/bare-1'")
             browser.wait("return /live-\\d/.test(document.getElementById('main').textContent)")
             pods.join()
+            browser.js("location.hash = '#nodes'")
+            self.same_as_the_whole(browser)
+            browser.js("location.hash = '#history'")
+            told = "return state.history.filter((one) => one.waiting !== undefined).length > arguments[0]"
+            browser.wait(told, 1)
+            self.create_pods(5, "too-large", "999")
+            browser.wait(told, 4)
+            self.assertIn("Pods that NodeResourcesFit refused at their last try: now 5, at least 0, at most 5", browser.text())
+            self.assertEqual(browser.js("return document.querySelectorAll('#main figure').length"), 7)
+            if PICTURES:
+                browser.picture(f"{PICTURES}/history.png")
             browser.js("location.hash = '#queue'")
             browser.wait("return document.body.textContent.includes('pods wait')")
             browser.js("location.hash = '#pod/default/live-1'")
@@ -322,6 +436,10 @@ class Live(unittest.TestCase):
             browser.wait("return document.getElementById('banner').textContent.includes('The scheduler says')")
             if PICTURES:
                 browser.picture(f"{PICTURES}/lost.png")
+            before = browser.js("return state.mark")
+            self.run_scheduler()
+            browser.wait("return !document.getElementById('banner').textContent && state.mark !== arguments[0]", before)
+            self.same_as_the_whole(browser)
             self.ui.terminate()
             browser.wait("return document.getElementById('banner').textContent.includes('The connection is lost')")
             self.assertIn("12 nodes", browser.text())

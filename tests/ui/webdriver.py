@@ -83,7 +83,7 @@ class Browser:
             value = self.js(script, *arguments)
             if value:
                 return value
-            assert time.monotonic() < end, "never true: " + script
+            assert time.monotonic() < end, f"never true: {script} {arguments}; the page: {self.text()[:2000]}"
             time.sleep(0.05)
 
     def keys(self, *keys):

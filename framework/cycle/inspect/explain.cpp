@@ -126,7 +126,7 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
   if (!state_.synced) return result;
   for (const LostKinds::Need& lost : state_.lost_kinds.needs_of_all())
     result.outdated.push_back({lost.kind, "", lost.why, state_.now_ms() - lost.since_ms});
-  PodRef pod = find_pod(request);
+  PodRef pod = request.what_if ? request.what_if : find_pod(request);
   if (!pod) return result;
 
   const std::string uid(view(pod->meta.uid));
@@ -154,6 +154,8 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
         result.waits.push_back({plugin, std::max<int64_t>(0, due - state_.now_ms())});
       }
     }
+  } else if (request.what_if) {
+    result.state = ExplainedState::kWhatIf;
   } else {
     result.state = ExplainedState::kQueued;
     if (const QueuedPod* queued = state_.queue.entry(uid)) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/api/objects.hpp"
 #include "framework/placement/report.hpp"
 
 namespace plimsoll {
@@ -22,6 +23,8 @@ struct ExplainRequest {
   // Of the nodes that one plugin refuses for one reason, how many the plugin is asked about in its
   // own words. Asking is what takes long in a large cluster.
   size_t texts_per_reason = std::numeric_limits<size_t>::max();
+  // What would become of this pod, which is not there and has a UID of its own.
+  PodRef what_if = {};
 };
 
 enum class ExplainedState {
@@ -30,6 +33,7 @@ enum class ExplainedState {
   kWaitingOnPermit,  // has a node, and Permit plugins hold it
   kBinding,          // has a node; PreBind or Bind is under way, or its answer not yet watched
   kBound,
+  kWhatIf,  // it is not there
 };
 
 // A plugin that rejected the pod in its last attempt, or that gates it.

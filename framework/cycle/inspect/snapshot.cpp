@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <optional>
 
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -13,25 +15,83 @@
 namespace plimsoll {
 namespace {
 
-// Empty: the plugin of that name shows nothing.
-std::string state_of(const ServiceTable& services, std::string_view plugin) {
+using Slots = std::vector<uint32_t>;
+
+void take_bytes(void* sink, const void* bytes, size_t len) {
+  static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+}
+
+// Empty: the plugin of that name shows nothing. `slots`: of these nodes alone, if it can.
+std::string state_of(const ServiceTable& services, std::string_view plugin, const Slots* slots) {
   const auto* source = static_cast<const plimsoll_state_source*>(services.find(
       PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin), PLIMSOLL_STATE_SERVICE_VERSION));
   std::string text;
-  if (source == nullptr || source->describe == nullptr) return text;
-  source->describe(
-      source->self,
-      [](void* sink, const void* bytes, size_t len) {
-        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
-      },
-      &text);
+  if (source == nullptr) return text;
+  const bool by_node =
+      source->size >= offsetof(plimsoll_state_source, describe_nodes) + sizeof(void*) &&
+      source->describe_nodes != nullptr;
+  if (slots != nullptr && by_node)
+    source->describe_nodes(source->self, slots->data(), slots->size(), &take_bytes, &text);
+  else if (source->describe != nullptr)
+    source->describe(source->self, &take_bytes, &text);
   return text;
+}
+
+// The slots of the nodes that are wanted; nothing: all.
+std::optional<Slots> wanted_slots(const ClusterState& cluster, const StateChoice& choice) {
+  if (!choice.node.empty()) {
+    const NodeInfo* info = cluster.node(choice.node);
+    return info == nullptr ? Slots{} : Slots{info->slot()};
+  }
+  if (!choice.since || choice.since->changes < cluster.log_begin() ||
+      choice.since->changes > cluster.log_end())
+    return std::nullopt;
+  std::vector<bool> changed(cluster.slot_count());
+  Slots slots;
+  for (uint64_t at = choice.since->changes; at < cluster.log_end(); ++at) {
+    const uint32_t slot = cluster.log_at(at).slot;
+    if (changed[slot]) continue;
+    changed[slot] = true;
+    slots.push_back(slot);
+  }
+  return slots;
+}
+
+void add_nodes(const ClusterState& cluster, const std::optional<Slots>& slots,
+               StateSnapshot& result) {
+  const auto add = [&](uint32_t slot) {
+    const NodeInfo* info = cluster.node_at(slot);
+    if (info == nullptr) return;
+    const plimsoll_node_info& row = *info->abi();
+    result.nodes.push_back({info->node(),
+                            row.generation,
+                            {row.allocatable, row.allocatable + row.resource_count},
+                            {row.requested, row.requested + row.resource_count}});
+    if (!slots) return;
+    for (const PodRef& pod : info->pods())
+      result.placed.push_back({pod, cluster.is_assumed(view(pod->meta.uid))});
+  };
+  if (slots) {
+    for (const uint32_t slot : *slots) add(slot);
+    return;
+  }
+  result.nodes.reserve(cluster.node_count());
+  for (uint32_t slot = 0; slot < cluster.slot_count(); ++slot) add(slot);
+  result.placed.reserve(cluster.pod_count());
+  cluster.for_each_pod([&result](const PodRef& pod, bool assumed) {
+    result.placed.push_back({pod, assumed});
+  });
 }
 
 }  // namespace
 
-StateSnapshot Scheduler::snapshot(bool with_plugins) {
+StateSnapshot Scheduler::snapshot() {
+  return snapshot(StateChoice());
+}
+
+StateSnapshot Scheduler::snapshot(const StateChoice& choice) {
   const auto begun = std::chrono::steady_clock::now();
+  const ClusterState& cluster = state_.cluster;
   StateSnapshot result;
   result.synced = state_.synced;
   result.standby = state_.standby;
@@ -42,20 +102,37 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
   for (uint32_t i = 0; i < symbols.resource_count(); ++i) {
     result.resource_names.emplace_back(symbols.resource_name(i));
   }
-  result.nodes.reserve(state_.cluster.node_count());
-  for (uint32_t slot = 0; slot < state_.cluster.slot_count(); ++slot) {
-    const NodeInfo* info = state_.cluster.node_at(slot);
-    if (info == nullptr) continue;
-    const plimsoll_node_info& row = *info->abi();
-    result.nodes.push_back({info->node(),
-                            row.generation,
-                            {row.allocatable, row.allocatable + row.resource_count},
-                            {row.requested, row.requested + row.resource_count}});
+  const std::optional<Slots> slots = wanted_slots(cluster, choice);
+  if (choice.nodes) {
+    result.mark = {cluster.log_end(), cluster.node_set()};
+    result.changes_only = slots && choice.node.empty();
+    if (result.changes_only && choice.since->node_set != cluster.node_set()) {
+      result.names.emplace();
+      for (const plimsoll_node_info* row : cluster.rows())
+        result.names->emplace_back(view(row->node->meta.name));
+    }
+    add_nodes(cluster, slots, result);
   }
-  result.placed.reserve(state_.cluster.pod_count());
-  state_.cluster.for_each_pod([&result](const PodRef& pod, bool assumed) {
-    result.placed.push_back({pod, assumed});
-  });
+  if (choice.queue) add_queue(result);
+  if (choice.kinds) add_kinds(result);
+  for (const auto& framework : state_.frameworks) {
+    for (PluginIndex plugin = 0; choice.plugins && plugin < framework->plugin_count(); ++plugin) {
+      const std::string name(framework->plugin_name(plugin));
+      if (result.plugins.contains(name)) continue;
+      if (std::string state =
+              state_of(state_.environment.services, name, slots ? &*slots : nullptr);
+          !state.empty()) {
+        result.plugins.emplace(name, std::move(state));
+      }
+    }
+  }
+  result.took_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                       std::chrono::steady_clock::now() - begun)
+                       .count();
+  return result;
+}
+
+void Scheduler::add_queue(StateSnapshot& result) {
   state_.queue.for_each([&](const QueuedPod& queued) {
     const Framework* framework = state_.framework_for(*queued.pod);
     if (framework == nullptr || state_.cluster.pod(view(queued.pod->meta.uid))) return;
@@ -74,6 +151,9 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
       }
     }
   });
+}
+
+void Scheduler::add_kinds(StateSnapshot& result) const {
   for (const WantedKind& wanted : state_.wanted_kinds) {
     const std::string resource = wanted.resource();
     StateSnapshot::Kind& kind = result.kinds[resource];
@@ -83,19 +163,6 @@ StateSnapshot Scheduler::snapshot(bool with_plugins) {
     kind.synced = !state_.unsynced_kinds.contains(resource);
     kind.names = state_.environment.objects.names(resource);
   }
-  for (const auto& framework : state_.frameworks) {
-    for (PluginIndex plugin = 0; with_plugins && plugin < framework->plugin_count(); ++plugin) {
-      const std::string name(framework->plugin_name(plugin));
-      if (result.plugins.contains(name)) continue;
-      if (std::string state = state_of(state_.environment.services, name); !state.empty()) {
-        result.plugins.emplace(name, std::move(state));
-      }
-    }
-  }
-  result.took_us = std::chrono::duration_cast<std::chrono::microseconds>(
-                       std::chrono::steady_clock::now() - begun)
-                       .count();
-  return result;
 }
 
 }  // namespace plimsoll

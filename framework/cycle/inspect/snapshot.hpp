@@ -7,12 +7,29 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "framework/api/objects.hpp"
 
 namespace plimsoll {
+
+// A moment in the life of one scheduler, as its nodes are concerned.
+struct StateMark {
+  uint64_t changes = 0;   // how many there were before
+  uint64_t node_set = 0;  // another whenever a node came or went
+};
+
+// What is wanted. Of nodes, only those that changed cost the loop time, or the one.
+struct StateChoice {
+  bool plugins = false;  // with what plugins keep themselves
+  bool nodes = true;     // with nodes and the pods on them
+  bool queue = true;
+  bool kinds = true;                    // with the names of further kinds' objects
+  std::string node = {};                // of the nodes, this one alone; empty: all
+  std::optional<StateMark> since = {};  // of the nodes, those that changed since
+};
 
 struct StateSnapshot {
   struct Node {
@@ -48,6 +65,12 @@ struct StateSnapshot {
   bool standby = false;
   std::vector<std::string> scheduler_names;
   std::vector<std::string> resource_names;  // by resource index
+  StateMark mark;
+  // `nodes` and `placed` have what changed since the mark that was asked for. False: they have
+  // everything, since the changes from then on are not known any more.
+  bool changes_only = false;
+  // With changes_only, if a node came or went: the names of all that there are.
+  std::optional<std::vector<std::string>> names;
   std::vector<Node> nodes;
   std::vector<PlacedPod> placed;
   std::vector<QueuedPod> queued;

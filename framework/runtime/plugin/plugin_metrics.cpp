@@ -33,7 +33,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kPrefix = "plimsoll_plugin_";
+// kube-scheduler's own.
 constexpr std::string_view kSchedulerPrefix = "scheduler_";
+constexpr std::string_view kClaimsPrefix = "dynamic_resource_allocation_";
 
 template <typename T>
 std::vector<T> elements(const plimsoll_list& list) {
@@ -130,7 +132,8 @@ Result<plimsoll_metric*> PluginMetrics::add(const plimsoll_metric_spec& given, b
   metrics::Spec spec;
   spec.name = view(given.name);
   const bool own = spec.name.starts_with(kPrefix);
-  const bool schedulers = builtin && spec.name.starts_with(kSchedulerPrefix);
+  const bool schedulers =
+      builtin && (spec.name.starts_with(kSchedulerPrefix) || spec.name.starts_with(kClaimsPrefix));
   if (!own && !schedulers) spec.name.insert(0, kPrefix);
   spec.help = printable(view(given.help));
   for (const plimsoll_str& label : elements<plimsoll_str>(given.label_names)) {

@@ -120,12 +120,12 @@ void Allocated::set_elsewhere(const DeviceResult& device, bool is_elsewhere) {
   numbers_.give_back_device(number);
 }
 
-uint32_t Allocated::exclusive_users(const DeviceResult& result) const {
+uint32_t Allocated::owners(const DeviceResult& result) const {
   const uint32_t device = numbers_.take_device(result.driver, result.pool, result.device);
   const Use* use = use_of(device);
-  const uint32_t users = use == nullptr ? 0 : use->exclusive;
+  const uint32_t owners = use == nullptr ? 0 : use->exclusive + (use->elsewhere ? 1 : 0);
   numbers_.give_back_device(device);
-  return users;
+  return owners;
 }
 
 void Allocated::changed(uint32_t device) {

@@ -77,8 +77,8 @@ class Allocated {
   [[nodiscard]] bool is_taken(uint32_t device) const {
     return device < taken_.size() && taken_[device] != 0;
   }
-  // How many results have the device of this one for themselves.
-  [[nodiscard]] uint32_t exclusive_users(const DeviceResult& result) const;
+  // How many have the device of this result for themselves, here or elsewhere.
+  [[nodiscard]] uint32_t owners(const DeviceResult& result) const;
   // Grows with every change in the pool.
   [[nodiscard]] uint64_t version_of(uint32_t pool) const {
     return pool < versions_.size() ? versions_[pool] : 0;

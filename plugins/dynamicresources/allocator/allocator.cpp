@@ -126,6 +126,24 @@ Outcome Allocator::judge(const Node& node) {
   return search_->run(inventory_.on(node), /*with_picks=*/false);
 }
 
+Outcome Allocator::allocate_near(const Node& node, const Away& is_away, uint32_t most) {
+  Outcome first = allocate(node);
+  if (first.kind != Outcome::Kind::kAllocated) return first;
+  for (const Outcome::Pick& pick : first.picks) {
+    const bool counts = !plan_.alternatives[pick.alternative].asked->admin_access;
+    if (counts && is_away(*pick.device)) ++first.away;
+  }
+  for (uint32_t allowed = 0; allowed < first.away && allowed <= most; ++allowed) {
+    Outcome nearer =
+        search_->run(inventory_.on(node), /*with_picks=*/true, Search::Near{&is_away, allowed});
+    nearer.away = allowed;
+    if (nearer.kind == Outcome::Kind::kAllocated) return nearer;
+    if (nearer.kind == Outcome::Kind::kTimedOut) break;
+  }
+  if (first.away > most) first.kind = Outcome::Kind::kNone;
+  return first;
+}
+
 std::vector<Allocation> Allocator::allocations(
     const Outcome& outcome, std::string_view node,
     const std::function<std::string()>& new_share_id) const {

@@ -39,6 +39,7 @@ struct Outcome {
   Failure failure;
   std::vector<Pick> picks;       // claim by claim, in the order of the search
   std::vector<uint32_t> chosen;  // by request: which alternative
+  uint32_t away = 0;             // of allocate_near()
   uint64_t steps = 0;            // devices placed and requests entered
 };
 
@@ -61,6 +62,13 @@ class Allocator {
   [[nodiscard]] Outcome allocate(const Node& node);
   // The same without the devices, for nodes that are only asked whether there are any.
   [[nodiscard]] Outcome judge(const Node& node);
+
+  // The same devices as allocate() if as few as possible are away: of the solutions with the fewest
+  // such devices the first. Devices with admin access do not count. `outcome.away`: how many are.
+  // `most`: none with more of them counts.
+  using Away = std::function<bool(const KnownDevice&)>;
+  [[nodiscard]] Outcome allocate_near(const Node& node, const Away& is_away,
+                                      uint32_t most = UINT32_MAX);
 
   // For people: what is against each device of the node.
   [[nodiscard]] std::string why(const Node& node);

@@ -112,6 +112,11 @@ bool has_twice(const std::vector<const KnownDevice*>& devices) {
                      [&](const auto* device) { return !numbers.insert(device->number).second; });
 }
 
+bool has_footprint(const Slice& slice) {
+  return std::any_of(slice.devices.begin(), slice.devices.end(),
+                     [](const Device& device) { return !device.allocatable.empty(); });
+}
+
 }  // namespace
 
 Inventory::Inventory(DeviceNumbers& numbers, Judge judge, Gates gates)
@@ -131,6 +136,7 @@ void Inventory::set(Slice slice) {
   kept = std::make_unique<KnownSlice>(std::move(slice), numbers_);
   const Slice& spec = kept->spec;
   devices_ += spec.devices.size();
+  allocatable_ += has_footprint(spec) ? 1 : 0;
   for (const KnownDevice& device : kept->devices) {
     if (device.number >= known_.size()) known_.resize(device.number + size_t{1});
     known_[device.number] = &device;
@@ -174,6 +180,7 @@ void Inventory::remove(std::string_view slice) {
 void Inventory::drop(KnownSlice& slice) {
   const Slice& spec = slice.spec;
   devices_ -= spec.devices.size();
+  allocatable_ -= has_footprint(spec) ? 1 : 0;
   for (const KnownDevice& device : slice.devices) {
     if (known_[device.number] == &device) known_[device.number] = nullptr;
   }
@@ -234,6 +241,13 @@ void Inventory::each_of(std::string_view node,
       for (const KnownDevice& device : slice->devices) use(device);
     }
   }
+}
+
+std::vector<std::string> Inventory::nodes() const {
+  std::vector<std::string> names;
+  for (const auto& [node, pools] : local_)
+    if (!pools.empty()) names.push_back(node);
+  return names;
 }
 
 const NodePools& Inventory::on(const Node& node) {

@@ -64,6 +64,9 @@ class Inventory {
   // Calls `use` for each device of a slice that is of this node alone.
   void each_of(std::string_view node, const std::function<void(const KnownDevice&)>& use) const;
 
+  // The nodes that have such slices.
+  [[nodiscard]] std::vector<std::string> nodes() const;
+
   // Good until a slice changes or the node is forgotten.
   [[nodiscard]] const NodePools& on(const Node& node);
 
@@ -84,6 +87,7 @@ class Inventory {
     return device.slice->attributes[attribute.slot].lists[value - kFirstListValue];
   }
 
+  [[nodiscard]] bool any_allocatable() const { return allocatable_ != 0; }
   [[nodiscard]] const Gates& gates() const { return gates_; }
 
  private:
@@ -118,6 +122,7 @@ class Inventory {
   uint64_t clock_ = 0;
   uint64_t shared_changed_ = 0;
   uint64_t devices_ = 0;
+  uint64_t allocatable_ = 0;  // slices with a device that has a footprint on its node
   mutable uint64_t judged_ = 0;
   std::unique_ptr<Questions<Question>> expressions_;
   std::unique_ptr<Questions<AttributeQuestion>> attributes_;

@@ -49,7 +49,8 @@ void Search::look_at(uint32_t index) {
   const Plan::Alternative& alternative = plan_.alternatives[index];
   Outlook& outlook = outlooks_[index];
   const auto never_does = [&](const Site& at) {
-    return in_use(alternative, at) || !has_room(consumption_of(index, *at.device), at) ||
+    return in_use(alternative, at) || (away_left_ == 0 && is_away(alternative, at)) ||
+           !has_room(consumption_of(index, *at.device), at) ||
            (at.device->slice->spec.skips_node_operations && inventory_.gates().list_attributes) ||
            !counters_allow(at) || !tolerated(*at.device->device, *alternative.asked);
   };
@@ -110,6 +111,7 @@ void Search::classify() {
     const Device& device = *at.device->device;
     append(look, UINT32_MAX);
     append(look, device.allow_multiple_allocations);
+    append(look, !away_.empty() && away_[position]);
     if (at.draws != nullptr && !is_charged(at)) {
       append(look, at.entry);
       for (const CounterTable::Draw& draw : *at.draws) {
@@ -227,6 +229,7 @@ std::string Search::state_at(uint32_t request) const {
   const Plan::ClaimOf& claim = plan_.claims[of.claim];
   std::string state;
   append(state, request);
+  append(state, away_left_);
   std::vector<std::pair<uint32_t, bool>> exclusive;
   std::vector<std::string> shared;
   for (uint32_t index = 0; index < picks_.size(); ++index) {

@@ -42,6 +42,10 @@ bool Search::in_use(const Plan::Alternative& alternative, const Site& site) cons
   return allocated_.is_taken(site.device->number);
 }
 
+bool Search::is_away(const Plan::Alternative& alternative, const Site& site) const {
+  return !away_.empty() && away_[site.position] && !alternative.asked->admin_access;
+}
+
 // isSelectable. An error goes to `failure`, and is false.
 Judgement::Kind Search::selects(const Plan::Alternative& alternative, const Site& site,
                                 Failure* failure) const {
@@ -179,6 +183,8 @@ Search::Placed Search::place(uint32_t index, const Site& site, bool must) {
   const KnownDevice& device = *site.device;
   ++work_;
   if (in_use(alternative, site)) return Placed::kNo;
+  const bool away = is_away(alternative, site);
+  if (away && away_left_ == 0) return Placed::kNo;
   if (!must) {
     const Judgement::Kind selected = selects(alternative, site, &failure_);
     if (failure_.fault != Fault::kNone) return Placed::kError;
@@ -213,8 +219,8 @@ Search::Placed Search::place(uint32_t index, const Site& site, bool must) {
     return Placed::kNo;
   }
 
-  Pick pick{index,   site.position, last_pick_[site.position], &device, &consumption,
-            nullptr, site.entry};
+  Pick pick{index,      site.position, last_pick_[site.position], &device, &consumption, nullptr,
+            site.entry, away};
   if (site.draws != nullptr && !is_charged(site)) {
     pick.charged = site.draws;
     auto& drawn = drawn_[site.entry];
@@ -229,6 +235,7 @@ Search::Placed Search::place(uint32_t index, const Site& site, bool must) {
   picks_.push_back(pick);
   last_pick_[site.position] = static_cast<uint32_t>(picks_.size());
   ++results_[alternative.claim];
+  away_left_ -= away ? 1 : 0;
   return Placed::kYes;
 }
 
@@ -242,6 +249,7 @@ void Search::take_back() {
     }
   }
   --results_[alternative.claim];
+  away_left_ += pick.away ? 1 : 0;
   last_pick_[pick.position] = pick.before;
   picks_.pop_back();
 }

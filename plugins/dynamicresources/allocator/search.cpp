@@ -18,7 +18,7 @@ Search::Search(Inventory& inventory, const Allocated& allocated, const Plan& pla
       seen_(plan.constraints.size()),
       chosen_(plan.requests.size()) {}
 
-Outcome Search::run(const NodePools& pools, bool with_picks) {
+Outcome Search::run(const NodePools& pools, bool with_picks, Near near) {
   Outcome outcome;
   const auto fail = [&](Failure failure) {
     outcome.kind = Outcome::Kind::kError;
@@ -33,6 +33,10 @@ Outcome Search::run(const NodePools& pools, bool with_picks) {
   work_limit_ = work_left_ + looks;
   drawn_.assign(pools.pools.size(), {});
   last_pick_.resize(std::max<size_t>(last_pick_.size(), sites_));
+  away_.clear();
+  away_left_ = near.most;
+  for (uint32_t position = 0; near.is_away != nullptr && position < sites_; ++position)
+    away_.push_back((*near.is_away)(*site(position).device));
   failure_ = {};
   ahead_ = impatient_ = false;
   patience_ = 64;
@@ -57,6 +61,7 @@ Outcome Search::run(const NodePools& pools, bool with_picks) {
     }
   }
   while (!picks_.empty()) take_back();
+  away_.clear();
   if (end == End::kDone) return outcome;
   if (failure_.fault != Fault::kNone) return fail(failure_);
   if (end == End::kStop) {

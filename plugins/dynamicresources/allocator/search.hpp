@@ -20,7 +20,12 @@ class Search {
  public:
   Search(Inventory& inventory, const Allocated& allocated, const Plan& plan, uint64_t most_work);
 
-  [[nodiscard]] Outcome run(const NodePools& pools, bool with_picks);
+  // At most so many devices that are away.
+  struct Near {
+    const Allocator::Away* is_away;  // null: none is
+    uint32_t most;
+  };
+  [[nodiscard]] Outcome run(const NodePools& pools, bool with_picks, Near near = {nullptr, 0});
   // For people: how many devices each request finds, and what is against the others.
   [[nodiscard]] std::string why(const NodePools& pools);
 
@@ -51,6 +56,7 @@ class Search {
     const Consumption* consumption = nullptr;
     const CounterTable::Draws* charged = nullptr;
     uint32_t entry = 0;
+    bool away = false;
   };
   // One choice on the way: an alternative of a request, or the device_index-th device of one.
   struct Frame {
@@ -94,6 +100,7 @@ class Search {
   [[nodiscard]] Placed place(uint32_t alternative, const Site& site, bool must);
   void take_back();
   [[nodiscard]] bool in_use(const Plan::Alternative& alternative, const Site& site) const;
+  [[nodiscard]] bool is_away(const Plan::Alternative& alternative, const Site& site) const;
   [[nodiscard]] Judgement::Kind selects(const Plan::Alternative& alternative, const Site& site,
                                         Failure* failure) const;
   [[nodiscard]] static bool tolerated(const Device& device, const DeviceRequest& asked);
@@ -139,6 +146,8 @@ class Search {
   std::vector<Seen> seen_;                           // by constraint
   std::vector<std::vector<Quantity::Nanos>> drawn_;  // by pool and counter, in this attempt
   std::vector<uint32_t> chosen_;                     // by request
+  std::vector<bool> away_;                           // by position; empty: none is
+  uint32_t away_left_ = 0;                           // of those, how many may still be taken
   Failure failure_;
   uint64_t work_ = 0;
   uint64_t work_limit_ = 0;

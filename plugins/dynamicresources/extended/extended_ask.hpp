@@ -18,6 +18,9 @@ struct ExtendedMapping {
   std::string container, resource, request;
 };
 
+// What the claim is called until the API server has named it.
+inline constexpr const char* kUnnamed = "<extended-resources>";
+
 struct ExtendedAsk {
   std::vector<Request> requests;  // by name
   std::vector<ExtendedMapping> mappings;

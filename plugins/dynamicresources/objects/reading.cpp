@@ -107,12 +107,35 @@ Capacity capacity_of(const plimsoll_device_capacity& from) {
   return capacity;
 }
 
+// The standard attribute (KEP-6072), or what drivers called it before, in any domain. Of a list the
+// first is the device's own.
+int zone_of(const std::map<std::string, AttributeValue>& attributes) {
+  const auto zone_in = [](const AttributeValue& value) -> int64_t {
+    if (const auto* number = std::get_if<int64_t>(&value)) return *number;
+    const auto* list = std::get_if<std::vector<int64_t>>(&value);
+    return list == nullptr || list->empty() ? -1 : list->front();
+  };
+  constexpr int64_t kMostZones = 64;
+  const auto valid = [](int64_t zone) { return zone >= 0 && zone < kMostZones; };
+  const auto standard = attributes.find("resource.kubernetes.io/numaNode");
+  if (standard != attributes.end() && valid(zone_in(standard->second)))
+    return static_cast<int>(zone_in(standard->second));
+  for (const std::string_view wanted : {"numaNode", "numaNodeID", "numa"}) {
+    for (const auto& [name, value] : attributes) {
+      const std::string_view id = std::string_view(name).substr(name.rfind('/') + 1);
+      if (id == wanted && valid(zone_in(value))) return static_cast<int>(zone_in(value));
+    }
+  }
+  return -1;
+}
+
 Device device_of(const plimsoll_device& from) {
   Device device;
   device.name = text(from.name);
   for (const auto& each : List<plimsoll_device_attribute>(from.attributes)) {
     if (auto value = value_of(each)) device.attributes.emplace(text(each.name), std::move(*value));
   }
+  device.zone = zone_of(device.attributes);
   for (const auto& each : List<plimsoll_device_capacity>(from.capacity)) {
     device.capacity.emplace(text(each.name), capacity_of(each));
   }
@@ -122,6 +145,12 @@ Device device_of(const plimsoll_device& from) {
   for (const auto& each : List<plimsoll_counter_set>(from.consumes)) {
     device.consumes.push_back(
         {text(each.name), amounts(each.counters), each.has_compatibility_groups != 0});
+  }
+  for (const auto& each : List<plimsoll_device_allocatable>(from.allocatable)) {
+    device.allocatable.push_back({text(each.name), text(each.capacity_key),
+                                  set_amount(each.capacity_multiplier),
+                                  set_amount(each.device_multiplier), set_amount(each.per_pod),
+                                  set_amount(each.per_container)});
   }
   device.allow_multiple_allocations = from.allow_multiple_allocations != 0;
   device.binds_to_node = from.binds_to_node != 0;
@@ -183,12 +212,16 @@ constexpr std::string_view kForExtended = "resource.kubernetes.io/extended-resou
 
 }  // namespace
 
-std::string_view pod_of_extended(const plimsoll_meta& meta) {
-  if (sdk::Labels(meta.annotations).get(kForExtended) != "true") return {};
+std::string_view controller_uid(const plimsoll_meta& meta) {
   for (const plimsoll_owner& owner : List<plimsoll_owner>(meta.owners)) {
     if (owner.controller != 0) return view(owner.uid);
   }
   return {};
+}
+
+std::string_view pod_of_extended(const plimsoll_meta& meta) {
+  const bool is_one = sdk::Labels(meta.annotations).get(kForExtended) == "true";
+  return is_one ? controller_uid(meta) : std::string_view();
 }
 
 NodeSelector read_selector(const plimsoll_list& terms) {

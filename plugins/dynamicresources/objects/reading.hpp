@@ -21,6 +21,8 @@ namespace plimsoll::dra {
 [[nodiscard]] std::vector<DeviceResult> read_results(const plimsoll_resource_claim& object);
 // Nothing in the status differs that a scheduler reads.
 [[nodiscard]] bool same_status(const plimsoll_resource_claim& a, const plimsoll_resource_claim& b);
+// The UID of the owner that controls the object; empty: none does.
+[[nodiscard]] std::string_view controller_uid(const plimsoll_meta& meta);
 // The pod for whose extended resources a claim was made, by UID; empty: it is another claim.
 [[nodiscard]] std::string_view pod_of_extended(const plimsoll_meta& meta);
 [[nodiscard]] NodeSelector read_selector(const plimsoll_list& terms);

@@ -132,6 +132,23 @@ Json mappings_json(const ExtendedAsk& ask, const std::string& claim_name) {
   return {{"resourceClaimName", claim_name}, {"requestMappings", mappings}};
 }
 
+Json footprint_json(const Footprint& footprint) {
+  Json all = Json::array();
+  for (const ClaimFootprint& claim : footprint) {
+    Json& entry = all.emplace_back(Json{{"resourceClaimName", claim.claim}});
+    put(entry, "containers", claim.containers);
+    for (const auto& [resource, amount] : claim.mapped) {
+      entry["mapping"].push_back({{"name", resource}, {"quantity", amount.text()}});
+    }
+    for (const auto& [resource, overhead] : claim.overhead) {
+      Json& one = entry["overhead"].emplace_back(Json{{"name", resource}});
+      if (overhead.per_pod) one["perPod"] = overhead.per_pod->text();
+      if (overhead.per_container) one["perContainer"] = overhead.per_container->text();
+    }
+  }
+  return all;
+}
+
 std::string claims_path(std::string_view ns) {
   return "/apis/resource.k8s.io/v1/namespaces/" + std::string(ns) + "/resourceclaims";
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "plugins/dynamicresources/extended/extended_ask.hpp"
+#include "plugins/dynamicresources/footprint/footprint.hpp"
 #include "plugins/dynamicresources/values/claim.hpp"
 
 namespace plimsoll::dra {
@@ -18,6 +19,9 @@ namespace plimsoll::dra {
                                                  const std::string& pod_name,
                                                  const std::string& pod_uid);
 [[nodiscard]] nlohmann::json mappings_json(const ExtendedAsk& ask, const std::string& claim_name);
+
+// A pod's status.nodeAllocatableResourceClaimStatuses.
+[[nodiscard]] nlohmann::json footprint_json(const Footprint& footprint);
 
 // It keeps a claim from going while it has devices.
 inline constexpr const char* kFinalizer = "resource.kubernetes.io/delete-protection";

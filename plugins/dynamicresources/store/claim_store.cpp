@@ -56,9 +56,11 @@ ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
       inventory_(numbers_, std::move(judge), gates),
       books_(host_, inventory_, allocated_) {
   publish();
+  publish_state();
 }
 
 ClaimStore::~ClaimStore() {
+  shown_->self = nullptr;
   if (published_->self == this) published_->self = nullptr;
 }
 
@@ -87,6 +89,22 @@ int32_t ClaimStore::decides(void* self, const plimsoll_pod* pod, plimsoll_str re
                  !store->class_behind(view(resource)).empty()
              ? 1
              : 0;
+}
+
+const Device* ClaimStore::device(const DeviceResult& result) const {
+  const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
+  return known == nullptr ? nullptr : known->device;
+}
+
+const Device* ClaimStore::device_on(const DeviceResult& result, const Node& node) const {
+  const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
+  if (known == nullptr) return nullptr;
+  const Slice& slice = known->slice->spec;
+  const auto here = [&](const auto& place) {
+    return place.all_nodes || (place.node_name && *place.node_name == node.name) ||
+           (place.node_selector && matches(*place.node_selector, node).value_or(false));
+  };
+  return here(slice) || (slice.per_device_nodes && here(*known->device)) ? known->device : nullptr;
 }
 
 void ClaimStore::stop_serving(const std::string& profile) {
@@ -136,6 +154,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     if (known == claims_.end()) return;
     for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
     books_.claim_counted(key.first + "/" + key.second, {}, {});
+    touch(known->second.counted);
     if (const auto at = extended_.find(known->second.extended_of_);
         at != extended_.end() && at->second == key) {
       extended_.erase(at);
@@ -181,6 +200,7 @@ void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
   let_go(pod_uid);
   for (const DeviceResult& result : allocation.results) allocated_.add(result);
   books_.claim_counted("pod " + std::string(pod_uid), allocation.results, {});
+  touch(allocation.results);
   held_.emplace(pod_uid, std::move(allocation));
 }
 
@@ -197,13 +217,14 @@ void ClaimStore::let_go(std::string_view pod_uid) {
   if (held == held_.end()) return;
   for (const DeviceResult& result : held->second.results) allocated_.remove(result);
   books_.claim_counted("pod " + std::string(pod_uid), {}, {});
+  touch(held->second.results);
   held_.erase(held);
 }
 
 // All schedulers' writes come through the watch in the order in which the API server took them.
 std::string ClaimStore::other_owner(const Entry& claim) const {
   for (const DeviceResult& result : claim.counted) {
-    if (!result.takes_all() || allocated_.exclusive_users(result) < 2) continue;
+    if (!result.takes_all() || allocated_.owners(result) < 2) continue;
     for (const auto& [key, other] : claims_) {
       if (&other == &claim) continue;
       for (const DeviceResult& theirs : other.counted) {
@@ -217,6 +238,12 @@ std::string ClaimStore::other_owner(const Entry& claim) const {
   return {};
 }
 
+bool ClaimStore::has_one_twice(const Entry& claim) const {
+  return std::any_of(claim.counted.begin(), claim.counted.end(), [this](const auto& result) {
+    return result.takes_all() && allocated_.owners(result) > 1;
+  });
+}
+
 // What is counted of a claim is what it has now.
 void ClaimStore::recount(Entry& claim) {
   std::vector<DeviceResult> now;
@@ -227,6 +254,8 @@ void ClaimStore::recount(Entry& claim) {
   }
   for (const DeviceResult& result : claim.counted) allocated_.remove(result);
   for (const DeviceResult& result : now) allocated_.add(result);
+  touch(claim.counted);
+  touch(now);
   claim.counted = std::move(now);
   books_.claim_counted(std::string(view(claim.object->object.meta.ns)) + "/" +
                            std::string(view(claim.object->object.meta.name)),
@@ -247,12 +276,14 @@ Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {
 void ClaimStore::slice_event(std::string_view slice) {
   const std::string name(slice);
   DeviceBooks::Concerned before = books_.concerned_by(name);
+  touch_slice(name);
   const plimsoll_resource_slice* object = host_.object(sdk::kResourceSlices, {}, name);
   if (object == nullptr || object->object.unreadable.len != 0) {
     inventory_.remove(name);
   } else {
     inventory_.set(tainted(*object));
   }
+  touch_slice(name);
   books_.slice_changed(name, std::move(before));
 }
 
@@ -268,7 +299,9 @@ void ClaimStore::rule_event(std::string_view name) {
         {text(object->taint.key), text(object->taint.value), text(object->taint.effect)}};
   }
   for (const plimsoll_resource_slice* slice : host_.objects(sdk::kResourceSlices)) {
-    if (slice->object.unreadable.len == 0) inventory_.set(tainted(*slice));
+    if (slice->object.unreadable.len != 0) continue;
+    inventory_.set(tainted(*slice));
+    touch_slice(std::string(view(slice->object.meta.name)));
   }
 }
 

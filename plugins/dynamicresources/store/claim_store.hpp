@@ -9,6 +9,7 @@
 
 #include <plimsoll/claims.h>
 #include <plimsoll/services/claimed_resources.h>
+#include <plimsoll/state_source.h>
 #include <plimsoll/plugin.hpp>
 
 #include <functional>
@@ -59,6 +60,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
     // Where its devices can be reached; nothing: everywhere. Of one that is allocated.
     [[nodiscard]] std::optional<NodeSelector> reachable_from() const;
+    // Its devices. Of one that is allocated.
+    [[nodiscard]] const std::vector<DeviceResult>& results() const { return counted; }
     // Which requests its devices are for, by name. Of one that is allocated.
     [[nodiscard]] std::vector<std::string> requests_met() const;
 
@@ -82,6 +85,20 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // Null: there is none, or it cannot be read.
   [[nodiscard]] Entry* find(std::string_view ns, std::string_view name);
   [[nodiscard]] const DeviceClass* device_class(const std::string& name) const;
+
+  // Whether somebody else has one of the claim's devices, too: another claim, or the other book.
+  [[nodiscard]] bool has_one_twice(const Entry& claim) const;
+
+  // Null: no slice has it; none that this node reaches.
+  [[nodiscard]] const Device* device(const DeviceResult& result) const;
+  [[nodiscard]] const Device* device_on(const DeviceResult& result, const Node& node) const;
+  // The NUMA zone of a device; -1: it has none, or nobody knows.
+  [[nodiscard]] int zone_of(const KnownDevice& device) const {
+    return device.device->zone >= 0 ? device.device->zone : books_.zone_of(device);
+  }
+  [[nodiscard]] bool lists_attributes() const { return inventory_.gates().list_attributes; }
+  // Whether any device is, or takes, part of its node's CPUs or the like.
+  [[nodiscard]] bool any_allocatable() const { return inventory_.any_allocatable(); }
 
   // Counts what the claim will have.
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation);
@@ -109,6 +126,10 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void adopt(Entry& claim, std::string_view pod_uid);
   void let_go(std::string_view pod_uid);
 
+  // {"nodes": {NAME: {"claimDevices": {DRIVER: {POOL: {DEVICE: ...}}}}}}, of devices that are of
+  // one node; docs/ui.md has the fields.
+  [[nodiscard]] std::string describe(const std::vector<std::string>& nodes) const;
+
   // Good until anything here changes.
   [[nodiscard]] std::unique_ptr<Allocator> allocator(const std::vector<const Claim*>& claims) {
     return std::make_unique<Allocator>(
@@ -124,9 +145,15 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void rule_event(std::string_view name);
   [[nodiscard]] Slice tainted(const plimsoll_resource_slice& object) const;
   void publish();
+  void publish_state();
   static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
   void class_event(const std::string& name);
   void recount(Entry& claim);
+  // People are shown the devices' nodes otherwise now.
+  void touch(const std::vector<DeviceResult>& results) const;
+  void touch_slice(const std::string& name) const;
+  void append_device(std::string& out, const KnownDevice& device) const;
+  void append_holder(std::string& out, const std::string& holder) const;
   [[nodiscard]] std::string other_owner(const Entry& claim) const;
   void tell(const Key& claim);
 
@@ -141,6 +168,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   std::map<std::string, Allocation, std::less<>> held_;  // by pod
   std::map<std::string, int, std::less<>> served_;       // profiles, by how many instances
   plimsoll_claimed_resources* published_ = nullptr;
+  plimsoll_state_source* shown_ = nullptr;
   struct Class : DeviceClass {
     std::string resource;  // extendedResourceName
     int64_t created_ms = 0;

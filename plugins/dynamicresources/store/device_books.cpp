@@ -17,6 +17,7 @@ plimsoll_device_identity identity_of(const Device& device) {
     if (text == nullptr) continue;
     const std::string_view id = std::string_view(name).substr(name.rfind('/') + 1);
     if (id == "uuid") identity.uuid = sdk::str(*text);
+    if (id == "pcieRoot") identity.pcie_root = sdk::str(*text);
     if (id == "parentUUID") identity.parent_uuid = sdk::str(*text);
     if (std::find(kBusNames.begin(), kBusNames.end(), id) != kBusNames.end()) {
       identity.bus_id = sdk::str(*text);
@@ -100,6 +101,13 @@ void DeviceBooks::tell(const std::string& holder, const Held& held) const {
   }
   accounts_->hold(accounts_->self, sdk::str(holder), sdk::str(node),
                   sdk::list_of<plimsoll_device_identity>(devices));
+}
+
+int DeviceBooks::zone_of(const KnownDevice& device) const {
+  if (accounts_ == nullptr) return -1;
+  const std::string node = node_of_device(device);
+  const plimsoll_device_identity identity = identity_of(*device.device);
+  return node.empty() ? -1 : accounts_->zone_of(accounts_->self, sdk::str(node), &identity);
 }
 
 DeviceBooks::Concerned DeviceBooks::concerned_by(const std::string& slice) const {

@@ -32,12 +32,20 @@ class DeviceBooks {
   // no slice says so.
   void claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
                      const std::string& node);
+  // The NUMA zone of a device that Device objects tell of; -1: none does.
+  [[nodiscard]] int zone_of(const KnownDevice& device) const;
   // Whom a slice concerns as the inventory has it: to be asked before it changes, and told after.
   struct Concerned {
     std::set<std::string> holders, nodes;
   };
   [[nodiscard]] Concerned concerned_by(const std::string& slice) const;
   void slice_changed(const std::string& slice, Concerned before);
+  // Whom claim_counted has named with the device; null: nobody.
+  [[nodiscard]] const std::set<std::string>* holders_of(const KnownDevice& device) const {
+    const Slice& slice = device.slice->spec;
+    const auto found = holders_.find({slice.driver, slice.pool, device.device->name});
+    return found == holders_.end() ? nullptr : &found->second;
+  }
 
  private:
   using DeviceName = std::array<std::string, 3>;  // driver, pool, device

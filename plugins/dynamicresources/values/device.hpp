@@ -57,6 +57,17 @@ struct CounterUse {  // v1.DeviceCounterConsumption
   bool has_compatibility_groups = false;  // alpha; the groups themselves are not read
 };
 
+// One entry of v1.Device.nodeAllocatableResources (KEP-5517): what the device is of its node's
+// CPUs, memory or huge pages, and what using it takes of them.
+struct Allocatable {
+  std::string resource;
+  std::string capacity_key;  // mapping: consumed capacity of this name, times capacity_multiplier
+  std::optional<Quantity> capacity_multiplier;
+  std::optional<Quantity> device_multiplier;       // mapping: this for the device
+  std::optional<Quantity> per_pod, per_container;  // overhead
+  [[nodiscard]] bool maps() const { return !capacity_key.empty() || device_multiplier; }
+};
+
 // A driver may write an attribute by its id alone and by the full name: then the full name wins in
 // constraints. Keys of `attributes` and `capacity` are as written.
 struct Device {
@@ -65,6 +76,7 @@ struct Device {
   std::map<std::string, Capacity> capacity;
   std::vector<Taint> taints;
   std::vector<CounterUse> consumes;
+  std::vector<Allocatable> allocatable;  // by resource
   bool allow_multiple_allocations = false;
   bool binds_to_node = false;
   std::vector<std::string> binding_conditions, binding_failure_conditions;
@@ -72,6 +84,7 @@ struct Device {
   std::optional<std::string> node_name;
   std::optional<NodeSelector> node_selector;
   bool all_nodes = false;
+  int zone = -1;  // NUMA, by an attribute; -1: none says
 };
 
 }  // namespace plimsoll::dra

@@ -162,6 +162,20 @@ Quantity Quantity::plus(const Quantity& other, int sign) const {
   return result;
 }
 
+Quantity Quantity::times(const Quantity& factor) const {
+  // (whole units + the rest) * factor: the first part is exact, the second less than the factor.
+  Nanos whole = 0, part = 0;
+  const bool fits = !__builtin_mul_overflow(nanos_ / kUnit, factor.nanos_, &whole) &&
+                    !__builtin_mul_overflow(nanos_ % kUnit, factor.nanos_, &part);
+  const bool negative = (nanos_ < 0) != (factor.nanos_ < 0);
+  Quantity result(negative ? -kMost : kMost, format_);
+  if (!fits) return result;
+  part = part / kUnit + (part % kUnit > 0 ? 1 : 0);
+  result.nanos_ = std::clamp(whole, -kMost, kMost) + part;
+  result.nanos_ = std::clamp(result.nanos_, -kMost, kMost);
+  return result;
+}
+
 std::string Quantity::text() const {
   if (nanos_ == 0) return "0";
   const bool whole = nanos_ % kUnit == 0;

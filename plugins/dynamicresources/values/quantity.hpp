@@ -31,6 +31,8 @@ class Quantity {
   [[nodiscard]] std::optional<int64_t> kept_whole() const;
   // The sum, or with a sign of -1 the difference, with this one's format; saturates.
   [[nodiscard]] Quantity plus(const Quantity& other, int sign = 1) const;
+  // The product, rounded up to a nano, with this one's format; saturates.
+  [[nodiscard]] Quantity times(const Quantity& factor) const;
   // In the canonical form of its format, as Quantity.String writes it.
   [[nodiscard]] std::string text() const;
 

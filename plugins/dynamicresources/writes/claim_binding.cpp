@@ -32,12 +32,14 @@ Json preconditions(const std::string& uid, const std::string& version) {
 }  // namespace
 
 ClaimBinding::ClaimBinding(sdk::Host host, std::shared_ptr<ClaimStore> store, Who pod,
-                           std::shared_ptr<std::vector<ClaimToBind>> claims, int64_t timeout_ms,
+                           std::shared_ptr<std::vector<ClaimToBind>> claims,
+                           std::shared_ptr<const Footprint> footprint, int64_t timeout_ms,
                            Done done)
     : host_(std::move(host)),
       store_(std::move(store)),
       pod_(std::move(pod)),
       claims_(std::move(claims)),
+      footprint_(std::move(footprint)),
       timeout_ms_(timeout_ms),
       done_(std::move(done)) {}
 
@@ -157,6 +159,7 @@ void ClaimBinding::create() {
 }
 
 void ClaimBinding::created(const Json& object) {
+  count_created("success");
   claim().uid = live_of(object).uid;
   claim().name = object["metadata"].value("name", "");
   wait_for_it();
@@ -170,22 +173,26 @@ void ClaimBinding::wait_for_it() {
 }
 
 void ClaimBinding::tell_the_pod() {
+  Json status;
+  if (footprint_ != nullptr)
+    status["nodeAllocatableResourceClaimStatuses"] = footprint_json(*footprint_);
   for (const ClaimToBind& each : *claims_) {
     if (each.extended == nullptr) continue;
-    const Json body{
-        {"metadata", {{"uid", pod_.uid}}},
-        {"status", {{"extendedResourceClaimStatus", mappings_json(*each.extended, each.name)}}}};
-    return host_.api_request(
-        {"PATCH", "/api/v1/namespaces/" + pod_.ns + "/pods/" + pod_.name + "/status", kMergePatch,
-         text_of(body)},
-        [self = shared_from_this()](int status, std::string_view answer) {
-          self->host_.run_on_loop(0, [self, status, answer = std::string(answer)] {
-            if (status >= 200 && status <= 299) return self->settle();
-            self->fail("the pod cannot be told of its claim: " + failure_text(status, answer));
-          });
-        });
+    status["extendedResourceClaimStatus"] = mappings_json(*each.extended, each.name);
+    for (Json& entry : status["nodeAllocatableResourceClaimStatuses"]) {
+      if (entry["resourceClaimName"] == kUnnamed) entry["resourceClaimName"] = each.name;
+    }
+    if (footprint_ == nullptr) status.erase("nodeAllocatableResourceClaimStatuses");
   }
-  settle();
+  if (status.is_null()) return settle();
+  host_.api_request(
+      pod_status_request(pod_.ns, pod_.name, pod_.uid, std::move(status)),
+      [self = shared_from_this()](int code, std::string_view answer) {
+        self->host_.run_on_loop(0, [self, code, answer = std::string(answer)] {
+          if (code >= 200 && code <= 299) return self->settle();
+          self->fail("the pod cannot be told of its claims: " + failure_text(code, answer));
+        });
+      });
 }
 
 void ClaimBinding::look() {
@@ -209,6 +216,17 @@ void ClaimBinding::look_again() {
 void ClaimBinding::looked_again(const Json& object) {
   live_ = live_of(object);
   write();
+}
+
+// Kubernetes: dynamic-resource-allocation/resourceclaim/metrics.
+void ClaimBinding::count_created(const char* status) const {
+  host_
+      .counter(
+          "dynamic_resource_allocation_resourceclaim_creates_total",
+          "[ALPHA] Number of ResourceClaims creation requests, categorized by creation status, "
+          "admin access, and owning API group and kind",
+          {"status", "admin_access", "owner_api_group", "owner_api_kind"})
+      .add(1, status, "false", "", "Pod");
 }
 
 // Kubernetes: pkg/scheduler/metrics, DRABindingConditions*.
@@ -301,6 +319,7 @@ void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then
           }
           const Json object = Json::parse(body, nullptr, false);
           if (status < 200 || status > 299 || !object.is_object()) {
+            if (!exists) self->count_created("failure");
             return self->fail("claim " + self->text() + ": " + failure_text(status, body));
           }
           ((*self).*then)(object);
@@ -345,6 +364,14 @@ ClaimBinding::Live ClaimBinding::live_of(const Json& object) {
   return live;
 }
 
+sdk::Host::ApiRequest pod_status_request(std::string_view ns, std::string_view name,
+                                         std::string_view uid, Json status) {
+  const Json body{{"metadata", {{"uid", std::string(uid)}}}, {"status", std::move(status)}};
+  return {"PATCH",
+          "/api/v1/namespaces/" + std::string(ns) + "/pods/" + std::string(name) + "/status",
+          kMergePatch, text_of(body)};
+}
+
 sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim, std::string_view pod_uid) {
   const Json body{
       {"metadata", {{"uid", claim.uid}}},
@@ -359,23 +386,26 @@ sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim, const std::st
   return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)};
 }
 
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim) {
+void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries) {
   const std::string path = claim_path(claim.ns, claim.name);
-  const auto failed = [host, text = claim.ns + "/" + claim.name](int status,
-                                                                 std::string_view body) {
-    if ((status >= 200 && status <= 299) || status == kNotFound) return false;
-    host.warn("claim " + text +
-              " for extended resources cannot be removed: " + failure_text(status, body));
+  // Whether it is over; a conflict is tried again from the beginning.
+  const auto over = [host, claim, tries](int status, std::string_view body) {
+    if (status >= 200 && status <= 299) return false;
+    if (status == kConflict && tries < kMostTries) {
+      host.run_on_loop(0, [host, claim, tries] { delete_claim(host, claim, tries + 1); });
+    } else if (status != kNotFound) {
+      host.warn("claim " + claim.ns + "/" + claim.name +
+                " for extended resources cannot be removed: " + failure_text(status, body));
+    }
     return true;
   };
   const Json unprotected{{"metadata", {{"uid", claim.uid}, {"finalizers", nullptr}}}};
-  host.api_request(
-      {"PATCH", path, kMergePatch, text_of(unprotected)},
-      [host, path, failed, uid = claim.uid](int status, std::string_view body) {
-        if (failed(status, body) || status == kNotFound) return;
-        const Json options{{"preconditions", {{"uid", uid}}}};
-        host.api_request({"DELETE", path, "application/json", text_of(options)}, failed);
-      });
+  host.api_request({"PATCH", path, kMergePatch, text_of(unprotected)},
+                   [host, path, over, uid = claim.uid](int status, std::string_view body) {
+                     if (over(status, body)) return;
+                     const Json options{{"preconditions", {{"uid", uid}}}};
+                     host.api_request({"DELETE", path, "application/json", text_of(options)}, over);
+                   });
 }
 
 std::string failure_text(int status, std::string_view body) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "plugins/dynamicresources/extended/extended_ask.hpp"
+#include "plugins/dynamicresources/footprint/footprint.hpp"
 #include "plugins/dynamicresources/store/claim_store.hpp"
 
 namespace plimsoll::dra {
@@ -41,10 +42,12 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   // `done` gets a text; empty: all claims are the pod's.
   using Done = std::function<void(const std::string& problem)>;
 
-  // `claims` is told what was reserved; it and `store` live as long as this. Conditions of devices
-  // are waited for as long after they were allocated.
+  // `claims` is told what was reserved; it and `store` live as long as this. `footprint`: what the
+  // pod's status is to say of the node's resources; null: nothing. Conditions of devices are waited
+  // for as long after they were allocated.
   ClaimBinding(sdk::Host host, std::shared_ptr<ClaimStore> store, Who pod,
-               std::shared_ptr<std::vector<ClaimToBind>> claims, int64_t timeout_ms, Done done);
+               std::shared_ptr<std::vector<ClaimToBind>> claims,
+               std::shared_ptr<const Footprint> footprint, int64_t timeout_ms, Done done);
 
   void start() { next(); }
 
@@ -65,7 +68,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   void create();  // the claim for extended resources
   void created(const nlohmann::json& object);
   void wait_for_it();   // until the watch shows what was created
-  void tell_the_pod();  // of that claim, if there is one
+  void tell_the_pod();  // of that claim and of the footprint, if there are any
   void look();          // at the claim as the watch has it
   void look_again();    // as the API server has it
   void write();         // what is still to be written
@@ -83,6 +86,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   };
   [[nodiscard]] Standing standing(size_t at);
   void end(const std::string& problem);
+  void count_created(const char* status) const;
   void count_conditions(const std::string& problem) const;
   void fail(const std::string& problem) { end(problem); }
   [[nodiscard]] static Live live_of(const plimsoll_resource_claim& object);
@@ -95,6 +99,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   std::shared_ptr<ClaimStore> store_;
   Who pod_;
   std::shared_ptr<std::vector<ClaimToBind>> claims_;
+  std::shared_ptr<const Footprint> footprint_;
   int64_t timeout_ms_;
   Done done_;
   size_t at_ = 0;
@@ -109,6 +114,9 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   std::vector<std::string> versions_;  // as each claim was left
 };
 
+// Changes these fields of a pod's status.
+[[nodiscard]] sdk::Host::ApiRequest pod_status_request(std::string_view ns, std::string_view name,
+                                                       std::string_view uid, nlohmann::json status);
 // Takes the pod's reservation of a claim back.
 [[nodiscard]] sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim,
                                                       std::string_view pod_uid);
@@ -116,7 +124,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
 [[nodiscard]] sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim,
                                                        const std::string& version);
 // Removes a claim that was made for extended resources: its protection first.
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim);
+void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries = 0);
 // What an answer says of why it failed.
 [[nodiscard]] std::string failure_text(int status, std::string_view body);
 

@@ -1,13 +1,9 @@
 #include "plugins/nodedevice/accounts/accounts_json.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "plugins/topology/base/json_text.hpp"
 
 namespace plimsoll::devices {
 namespace {
-
-using Ordered = nlohmann::ordered_json;
 
 constexpr size_t kMaxLines = 10;  // of one kind, in a text for people
 
@@ -23,6 +19,18 @@ void append_amounts(std::string& out, const char* name, const DeviceType& type,
   out += '}';
 }
 
+// A list of texts behind other members; nothing if it is empty.
+template <typename Texts>
+void append_texts(std::string& out, const char* name, const Texts& texts) {
+  if (texts.empty()) return;
+  out.append(",\"").append(name).append("\":[");
+  for (const std::string& text : texts) {
+    append_comma(out);
+    append_quoted(out, text);
+  }
+  out += ']';
+}
+
 void append_device(std::string& out, const DeviceType& type, const DeviceState& device) {
   out += device.present ? R"({"present":true,)" : R"({"present":false,)";
   out += device.healthy ? R"("healthy":true)" : R"("healthy":false)";
@@ -32,14 +40,7 @@ void append_device(std::string& out, const DeviceType& type, const DeviceState& 
   append_amounts(out, "used", type, device.used);
   if (!device.follows.is_zero()) append_amounts(out, "follows", type, device.follows);
   append_amounts(out, "free", type, device.free);
-  if (!device.vfs_in_use.empty()) {
-    out += R"(,"virtualFunctions":[)";
-    for (const std::string& id : device.vfs_in_use) {
-      append_comma(out);
-      append_quoted(out, id);
-    }
-    out += ']';
-  }
+  append_texts(out, "virtualFunctions", device.vfs_in_use);
   out += '}';
 }
 
@@ -105,19 +106,52 @@ void append_pod(std::string& out, const DeviceTypes& types, const PodRecord& pod
   append_quoted(out, pod.name);
   if (pod.assumed) out += R"(,"assumed":true)";
   out += R"(,"devices":{)";
-  Ordered more = Ordered::object();
-  for (int t = 0; t < types.count(); ++t) {
-    append_shares(out, types.type(t), t, pod);
-    const int64_t unknown = pod.unknown[static_cast<size_t>(t)];
-    if (unknown != 0) more["heldUnknown"][types.type(t).name] = unknown;
-    if ((pod.blocked >> t & 1U) != 0) more["unbounded"].push_back(types.type(t).name);
-  }
-  if (!pod.problems.empty()) more["problems"] = pod.problems;
+  for (int t = 0; t < types.count(); ++t) append_shares(out, types.type(t), t, pod);
   out += '}';
-  if (!more.empty())
-    out += "," + more.dump(-1, ' ', false, Ordered::error_handler_t::replace).substr(1);
-  else
-    out += '}';
+  std::string unknown;
+  std::vector<std::string> unbounded;
+  for (int t = 0; t < types.count(); ++t) {
+    const std::string& type = types.type(t).name;
+    if ((pod.blocked >> t & 1U) != 0) unbounded.push_back(type);
+    const int64_t count = pod.unknown[static_cast<size_t>(t)];
+    if (count == 0) continue;
+    unknown += unknown.empty() ? "" : ",";
+    append_quoted(unknown, type);
+    unknown += ":" + std::to_string(count);
+  }
+  if (!unknown.empty()) out += R"(,"heldUnknown":{)" + unknown + "}";
+  append_texts(out, "unbounded", unbounded);
+  append_texts(out, "problems", pod.problems);
+  out += '}';
+}
+
+void append_node(std::string& out, const DeviceTypes& types, const NodeState& state,
+                 const Accounts::PodsOfNode& on_node) {
+  append_comma(out);
+  append_quoted(out, state.name);
+  out += R"(:{"deviceObject":)";
+  append_quoted(out, state.malformed ? "unreadable"
+                     : state.object  ? "read"
+                     : state.gone    ? "gone"
+                                     : "none");
+  if (state.malformed) {
+    out += R"(,"problem":)";
+    append_quoted(out, state.problem);
+  }
+  if (state.object != nullptr) {
+    append_texts(out, "unreadable", state.object->unreadable);
+    append_texts(out, "ignored", state.object->warnings);
+  }
+  out += R"(,"devices":)";
+  append_types(out, types, state);
+  out += R"(,"pods":{)";
+  for (const auto& [uid, pod] : on_node) {
+    append_comma(out);
+    append_quoted(out, uid);
+    out += ':';
+    append_pod(out, types, *pod);
+  }
+  out += "}}";
 }
 
 // Of devices of which it is not known which the pod has, in the words of a sentence about it.
@@ -143,33 +177,19 @@ std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wante
 }  // namespace
 
 std::string accounts_json(const Accounts& accounts) {
-  const DeviceTypes& types = accounts.types();
   std::string nodes = "{";
   accounts.each_node([&](const NodeState& state, const Accounts::PodsOfNode& on_node) {
-    Ordered node{{"deviceObject", state.malformed ? "unreadable"
-                                  : state.object  ? "read"
-                                  : state.gone    ? "gone"
-                                                  : "none"}};
-    if (state.malformed) node["problem"] = state.problem;
-    if (state.object != nullptr && !state.object->unreadable.empty())
-      node["unreadable"] = state.object->unreadable;
-    if (state.object != nullptr && !state.object->warnings.empty())
-      node["ignored"] = state.object->warnings;
-    append_comma(nodes);
-    append_quoted(nodes, state.name);
-    nodes += ":" + node.dump(-1, ' ', false, Ordered::error_handler_t::replace);
-    nodes.back() = ',';  // instead of its end
-    nodes += "\"devices\":";
-    append_types(nodes, types, state);
-    nodes += ",\"pods\":{";
-    for (const auto& [uid, pod] : on_node) {
-      append_comma(nodes);
-      append_quoted(nodes, uid);
-      nodes += ':';
-      append_pod(nodes, types, *pod);
-    }
-    nodes += "}}";
+    append_node(nodes, accounts.types(), state, on_node);
   });
+  return "{\"nodes\":" + nodes + "}}";
+}
+
+std::string accounts_json(const Accounts& accounts, std::span<const uint32_t> slots) {
+  std::string nodes = "{";
+  for (const uint32_t slot : slots) {
+    const NodeState* state = accounts.at_slot(slot);
+    if (state != nullptr) append_node(nodes, accounts.types(), *state, accounts.pods_on(*state));
+  }
   return "{\"nodes\":" + nodes + "}}";
 }
 

@@ -1,6 +1,7 @@
 #include "plugins/nodedevice/devices/device_object.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -64,6 +65,7 @@ void read_topology(const Json& device, const std::string& field, DeviceInfo& inf
   info.numa = std::max(int_member(*topology, "nodeID", where, -1), -1);
   info.pcie_id = string_member(*topology, "pcieID", where);
   info.bus_id = string_member(*topology, "busID", where);
+  info.bus = bus_key(info.bus_id);
 }
 
 void read_virtual_functions(const Json& device, const std::string& field, DeviceInfo& info) {
@@ -81,8 +83,9 @@ void read_virtual_functions(const Json& device, const std::string& field, Device
       if (!vf.is_object()) wrong(vf_field, "must be an object");
       std::string bus_id = string_member(vf, "busID", vf_field);
       if (bus_id.empty()) wrong(vf_field + ".busID", "missing: nothing else tells it from others");
-      info.vfs.push_back(
-          {int_member(vf, "minor", vf_field, 0), std::move(bus_id), static_cast<uint32_t>(g)});
+      std::string key = bus_key(bus_id);
+      info.vfs.push_back({int_member(vf, "minor", vf_field, 0), std::move(bus_id),
+                          static_cast<uint32_t>(g), std::move(key)});
     }
   }
   std::stable_sort(info.vfs.begin(), info.vfs.end(),
@@ -108,6 +111,7 @@ void read_device(const DeviceTypes& types, int type, const Json& device, const s
   info.labels = labels_of(device, "labels", field);
   info.total = resources_of(types, type, device, field);
   read_topology(device, field, info);
+  if (info.bus.empty() && is_bus_id(info.id)) info.bus = bus_key(info.id);
   read_virtual_functions(device, field, info);
 }
 
@@ -356,6 +360,20 @@ void read_meta(const DeviceTypes& types, const Json& object, NodeDevices& node) 
 }
 
 }  // namespace
+
+std::string bus_key(std::string_view text) {
+  std::string key(text);
+  std::transform(key.begin(), key.end(), key.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (key.size() == 16 && key.starts_with("0000")) key.erase(0, 4);
+  return key;
+}
+
+bool is_bus_id(std::string_view text) {
+  const std::string key = bus_key(text);
+  constexpr std::string_view kShape = "dddd:bb:dd.f";
+  return key.size() == kShape.size() && key[4] == ':' && key[7] == ':' && key[10] == '.';
+}
 
 Result<NodeDevices> parse_device_object(const DeviceTypes& types, std::string_view json) {
   NodeDevices node;

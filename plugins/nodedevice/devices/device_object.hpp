@@ -19,11 +19,17 @@ namespace plimsoll::devices {
 
 using Labels = std::map<std::string, std::string, std::less<>>;
 
+// A PCI bus id in one spelling: "00000000:65:00.0" and "0000:65:00.0" are one.
+[[nodiscard]] std::string bus_key(std::string_view text);
+// Whether an id is such a place, and no UUID.
+[[nodiscard]] bool is_bus_id(std::string_view text);
+
 // A virtual function of a device (SR-IOV).
 struct VirtualFunction {
   int32_t minor = 0;
   std::string bus_id;
-  uint32_t group = 0;  // in DeviceInfo::vf_groups
+  uint32_t group = 0;    // in DeviceInfo::vf_groups
+  std::string bus = {};  // bus_key() of it
   bool operator==(const VirtualFunction&) const = default;
 };
 
@@ -38,7 +44,8 @@ struct DeviceInfo {
   std::string id;  // "id": UUID of a GPU, bus id of a NIC
   std::string pcie_id;
   std::string bus_id;
-  Amounts total;  // what it has when it is healthy; resources unknown to the type are left out
+  std::string bus;  // bus_key() of it, or else of `id`
+  Amounts total;    // what it has when it is healthy; resources unknown to the type are left out
   Labels labels;
   std::vector<VirtualFunction> vfs;  // all groups, by bus id
   std::vector<Labels> vf_groups;     // the labels of each

@@ -16,6 +16,7 @@ NodeDevices without_names(NodeDevices object) {
     for (DeviceInfo& device : devices) {
       device.id.clear();
       device.bus_id.clear();
+      device.bus.clear();
       // Which one is healthy, and which virtual function is free, is part of the state.
       device.is_healthy = false;
       device.problem.clear();

@@ -1,22 +1,12 @@
 #include "plugins/nodedevice/store/claim_book.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace plimsoll::devices {
 namespace {
 
 // Records of the accounts that are of claims, not of pods.
 constexpr std::string_view kHolder = "claim/";
-
-// "00000000:65:00.0" and "0000:65:00.0" are one place.
-std::string bus_id(std::string_view text) {
-  std::string id(text);
-  std::transform(id.begin(), id.end(), id.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (id.size() == 16 && id.starts_with("0000")) id.erase(0, 4);
-  return id;
-}
 
 bool is_same(const std::string& a, const std::string& b) {
   return !a.empty() && a == b;
@@ -26,7 +16,7 @@ bool is_same(const std::string& a, const std::string& b) {
 
 ClaimBook::Identity ClaimBook::read(const plimsoll_device_identity& device) {
   return {std::string(sdk::view(device.uuid)), std::string(sdk::view(device.parent_uuid)),
-          bus_id(sdk::view(device.bus_id))};
+          bus_key(sdk::view(device.bus_id))};
 }
 
 std::optional<ClaimBook::Match> ClaimBook::match(const NodeState& node,
@@ -36,11 +26,11 @@ std::optional<ClaimBook::Match> ClaimBook::match(const NodeState& node,
       if (each.info == nullptr) continue;
       const DeviceInfo& info = *each.info;
       if (is_same(info.id, device.uuid) || is_same(info.id, device.parent) ||
-          is_same(bus_id(info.bus_id), device.bus) || is_same(bus_id(info.id), device.bus)) {
+          is_same(info.bus, device.bus)) {
         return Match{type, &each, nullptr};
       }
       for (const VirtualFunction& vf : info.vfs) {
-        if (is_same(bus_id(vf.bus_id), device.bus)) return Match{type, &each, &vf};
+        if (is_same(vf.bus, device.bus)) return Match{type, &each, &vf};
       }
     }
   }
@@ -56,12 +46,29 @@ bool ClaimBook::is_another(const NodeState& node, const Identity& device) const 
         if (each.in_use) return false;
         continue;
       }
-      const bool by_bus = !device.bus.empty() && !each.info->bus_id.empty();
-      const bool by_uuid = !device.uuid.empty() && !each.info->id.empty();
+      const bool by_bus = !device.bus.empty() && !each.info->bus.empty();
+      const bool by_uuid =
+          !device.uuid.empty() && !each.info->id.empty() && !is_bus_id(each.info->id);
       if (!by_bus && !by_uuid) return false;
     }
   }
   return true;
+}
+
+int ClaimBook::zone_of(std::string_view node_name, const plimsoll_device_identity& device) const {
+  const NodeState* node = accounts_.find(node_name);
+  if (node == nullptr) return -1;
+  if (const auto found = match(*node, read(device))) return found->device->info->numa;
+  const std::string_view root = sdk::view(device.pcie_root);
+  int zone = -1;
+  for (int type = 0; type < types_.count() && !root.empty(); ++type) {
+    for (const DeviceState& each : node->type(type).devices) {
+      if (each.info == nullptr || each.info->pcie_id != root) continue;
+      if (each.info->numa < 0 || (zone >= 0 && zone != each.info->numa)) return -1;
+      zone = each.info->numa;
+    }
+  }
+  return zone;
 }
 
 void ClaimBook::join(void* ctx, void (*changed)(void* ctx, plimsoll_str node)) {

@@ -24,6 +24,8 @@ class ClaimBook {
 
   void join(void* ctx, void (*changed)(void* ctx, plimsoll_str node));
   [[nodiscard]] bool is_in_use(std::string_view node, const plimsoll_device_identity& device) const;
+  // The NUMA zone of a device, by itself or by its PCI root complex; -1: not known.
+  [[nodiscard]] int zone_of(std::string_view node, const plimsoll_device_identity& device) const;
   void hold(std::string_view holder, std::string_view node,
             const sdk::List<plimsoll_device_identity>& devices);
 

@@ -44,6 +44,11 @@ int32_t in_use(void* self, plimsoll_str node, const plimsoll_device_identity* de
   return static_cast<DeviceStore*>(self)->claims().is_in_use(sdk::view(node), *device) ? 1 : 0;
 }
 
+int32_t zone_of(void* self, plimsoll_str node, const plimsoll_device_identity* device) {
+  if (self == nullptr) return -1;
+  return static_cast<DeviceStore*>(self)->claims().zone_of(sdk::view(node), *device);
+}
+
 void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
   if (self == nullptr) return;
   static_cast<DeviceStore*>(self)->claims().hold(sdk::view(holder), sdk::view(node),
@@ -52,6 +57,13 @@ void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devi
 
 void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
   const std::string text = accounts_json(static_cast<DeviceStore*>(self)->accounts());
+  put(sink, text.data(), text.size());
+}
+
+void describe_nodes(void* self, const uint32_t* slots, size_t count,
+                    void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
+  const std::string text =
+      accounts_json(static_cast<DeviceStore*>(self)->accounts(), {slots, count});
   put(sink, text.data(), text.size());
 }
 
@@ -77,6 +89,7 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
+  state_.describe_nodes = &describe_nodes;
   publish_accounts(host);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &state_);
@@ -94,7 +107,8 @@ void DeviceStore::publish_accounts(const sdk::Host& host) {
                                                                   PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
   const bool ours = known != nullptr && known->hold == &hold;
   service_ = ours ? const_cast<plimsoll_device_accounts*>(known) : &tables.emplace_back();
-  *service_ = {sizeof *service_, 0, this, &unused_devices, &zones_of_pod, &join, &in_use, &hold};
+  *service_ = {sizeof *service_, 0,     this,    &unused_devices, &zones_of_pod, &join,
+               &in_use,          &hold, &zone_of};
   if (!ours &&
       !host.publish(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION, service_))
     throw std::runtime_error("cannot publish " PLIMSOLL_DEVICE_ACCOUNTS_SERVICE

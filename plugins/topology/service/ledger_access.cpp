@@ -21,6 +21,7 @@ std::shared_ptr<LedgerOwner> make_owner(const sdk::Host& host) {
         std::string("service ") + LedgerService::kName + " is published in a version before " +
         std::to_string(LedgerService::kVersion) + ": use plugins of one release");
   }
+  owner->forecast = std::make_unique<PublishedForecast>(host, *owner);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeResourceTopologyMatch",
                      PLIMSOLL_STATE_SERVICE_VERSION, &owner->state);
   return owner;

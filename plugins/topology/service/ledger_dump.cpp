@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <vector>
 
 #include "plugins/topology/ask/explain_text.hpp"
 #include "plugins/topology/base/json_text.hpp"
+#include "plugins/topology/kubelet/policy.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -98,8 +100,15 @@ void append_pod(std::string& out, const sdk::Node& node, const plimsoll_pod& pod
 }  // namespace
 
 std::string ledger_json(const Questions& ledger, const sdk::Host& host) {
+  std::vector<uint32_t> slots(host.slot_count());
+  std::iota(slots.begin(), slots.end(), 0U);
+  return ledger_json(ledger, host, slots);
+}
+
+std::string ledger_json(const Questions& ledger, const sdk::Host& host,
+                        std::span<const uint32_t> slots) {
   std::string nodes = "{";
-  for (uint32_t slot = 0; slot < host.slot_count(); ++slot) {
+  for (const uint32_t slot : slots) {
     const sdk::Node node = host.node(slot);
     if (!node) continue;
     std::string pods;
@@ -117,6 +126,8 @@ std::string ledger_json(const Questions& ledger, const sdk::Host& host) {
       one["reportedMs"] = view->reported_ms;
       one["promises"] = view->promises;
       one["leaving"] = view->leaving;
+      one["policy"] = to_string(static_cast<Policy>(view->policy));
+      one["scope"] = to_string(static_cast<Scope>(view->scope));
     }
     if (const char* doubt = uncertainty_of(ledger.doubt(slot)); *doubt != '\0')
       one["uncertain"] = doubt;

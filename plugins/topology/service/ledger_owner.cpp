@@ -23,6 +23,12 @@ LedgerOwner::LedgerOwner(sdk::Host the_host)
     const std::string text = ledger_json(owner.ledger.ask(), owner.host);
     put(sink, text.data(), text.size());
   };
+  state.describe_nodes = [](void* self, const uint32_t* slots, size_t count,
+                            void (*put)(void*, const void*, size_t), void* sink) {
+    const auto& owner = *static_cast<LedgerOwner*>(self);
+    const std::string text = ledger_json(owner.ledger.ask(), owner.host, {slots, count});
+    put(sink, text.data(), text.size());
+  };
 }
 
 LedgerOwner::~LedgerOwner() {

@@ -16,6 +16,7 @@
 #include "plugins/topology/ledger/ledger.hpp"
 #include "plugins/topology/service/annotation_writer.hpp"
 #include "plugins/topology/service/ledger_metrics.hpp"
+#include "plugins/topology/service/zone_forecast.hpp"
 
 namespace plimsoll::topology {
 
@@ -53,6 +54,7 @@ class LedgerOwner final : public LedgerService, public std::enable_shared_from_t
   sdk::Host host;
   Ledger ledger;
   plimsoll_state_source state{};  // for `plimsoll debug dump`
+  std::unique_ptr<PublishedForecast> forecast;
 
  private:
   void keep_time();

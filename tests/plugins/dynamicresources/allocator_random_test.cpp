@@ -295,6 +295,60 @@ TEST(AllocatorRandom, FindsWhatThePlainSearchFinds) {
   EXPECT_LT(steps, plain_steps * 3 / 4);
 }
 
+TEST(AllocatorRandom, FindsTheFirstOfTheNearest) {
+  const uint32_t seed = plimsoll::test::test_seed();
+  size_t nearer = 0, all_near = 0;
+  for (uint32_t round = 0; round < 1000; ++round) {
+    Draw draw(seed + round);
+    World world = draw.world();
+    PlainAnswer wanted = plain_search(world, "node");
+    if (wanted.gave_up || wanted.outcome != "allocated") continue;
+    for (const Slice& slice : world.slices) {
+      for (const Device& device : slice.devices) {
+        if (draw.chance(50)) world.away.insert(slice.driver + "/" + slice.pool + "/" + device.name);
+      }
+    }
+    const std::vector<std::string> reference = wanted.picks;
+    bool known = true;
+    uint32_t away = 0;
+    for (;; ++away) {
+      world.most_away = away;
+      wanted = plain_search(world, "node");
+      known = known && !wanted.gave_up;
+      if (wanted.outcome == "allocated" || away > 32) break;
+    }
+    if (!known) continue;
+    State state(world);
+    for (const Slice& slice : world.slices) state.inventory.set(slice);
+    for (const DeviceResult& result : world.allocated) state.allocated.add(result);
+    state.prepare();
+    const auto is_away = [&](const KnownDevice& device) {
+      const Slice& slice = device.slice->spec;
+      return world.away.contains(slice.driver + "/" + slice.pool + "/" + device.device->name);
+    };
+    const Node node{"node", [](std::string_view) { return std::nullopt; }};
+    const Outcome got = state.allocator->allocate_near(node, is_away);
+    ASSERT_EQ(got.kind, Outcome::Kind::kAllocated) << "PLIMSOLL_TEST_SEED=" << seed + round;
+    EXPECT_EQ(got.away, away) << "PLIMSOLL_TEST_SEED=" << seed + round;
+    std::vector<std::string> picks;
+    const std::vector<Allocation> all = state.allocations(got);
+    EXPECT_EQ(fault_in(world, "node", all), "");
+    for (size_t claim = 0; claim < all.size(); ++claim) {
+      for (const DeviceResult& one : all[claim].results) {
+        picks.push_back(std::to_string(claim) + " " + one.request + " " + one.driver + "/" +
+                        one.pool + "/" + one.device);
+      }
+    }
+    ASSERT_EQ(picks, wanted.picks) << "PLIMSOLL_TEST_SEED=" << seed + round;
+    nearer += picks != reference ? 1 : 0;
+    all_near += away == 0 ? 1 : 0;
+    const Outcome none = state.allocator->allocate_near(node, is_away, 0);
+    EXPECT_EQ(none.kind == Outcome::Kind::kAllocated, away == 0);
+  }
+  EXPECT_GT(nearer, 50U);
+  EXPECT_GT(all_near, 50U);
+}
+
 TEST(AllocatorRandom, KnowsNoOrderOfEventsAndNothingThatIsGone) {
   const uint32_t seed = plimsoll::test::test_seed();
   for (uint32_t round = 0; round < 300; ++round) {

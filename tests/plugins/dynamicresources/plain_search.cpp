@@ -294,6 +294,13 @@ class Plain {
                            : exclusive_.contains(name) || (held && !shared)) {
       return End::kNone;
     }
+    const auto is_away = [&](const DeviceRequest& by, const Spot& at) {
+      return !by.admin_access && world_.away.contains(at.name());
+    };
+    const auto away = std::count_if(taken_.begin(), taken_.end(), [&](const Taken& one) {
+      return is_away(*one.asked, *one.spot);
+    });
+    if (is_away(asked, spot) && away >= int64_t{world_.most_away}) return End::kNone;
     if (!must) {
       const std::optional<bool> selected = selects(asked, spot);
       if (!selected) return End::kError;

@@ -3,6 +3,7 @@
 // nothing pruned. For small inputs; and a check of any solution against the rules alone.
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct World {
   std::vector<Claim> claims;
   Judge judge;
   bool lists = false;
+  // Not more than so many of these devices, "driver/pool/device", but for admin access.
+  std::set<std::string> away;
+  uint32_t most_away = UINT32_MAX;
 };
 
 struct PlainAnswer {

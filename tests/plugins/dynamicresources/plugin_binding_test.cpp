@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <plimsoll/services/device_accounts.h>
+#include <plimsoll/services/zone_forecast.h>
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "tests/plugins/dynamicresources/plugin_world.hpp"
 
@@ -17,7 +19,7 @@ using ::testing::HasSubstr;
 
 class ClaimBindingTest : public testing::Test {
  protected:
-  ClaimBindingTest() {
+  explicit ClaimBindingTest(const std::string& args = "{}") : world_(args) {
     world_.add_node({{"metadata", {{"name", "n"}}}});
     world_.show(std::string(sdk::kDeviceClasses.resource),
                 {{"metadata", {{"name", "cards"}}},
@@ -99,6 +101,50 @@ TEST_F(ClaimBindingTest, WaitsForConditionsAndCountsThem) {
             std::vector<double>{1});
 }
 
+// As `plimsoll top` has it.
+TEST_F(ClaimBindingTest, ShowsWhoHasWhichDevices) {
+  const auto shown = [this](std::optional<uint32_t> slot) {
+    const auto* source = world_.host.handle().find_service<plimsoll_state_source>(
+        "plimsoll.io/state/DynamicResources", 1);
+    std::string text;
+    const auto put = [](void* sink, const void* bytes, size_t len) {
+      static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+    };
+    if (slot)
+      source->describe_nodes(source->self, &*slot, 1, put, &text);
+    else
+      source->describe(source->self, put, &text);
+    return Json::parse(text);
+  };
+  world_.host.add(*world_.nodes[0]);
+  const uint32_t slot = world_.nodes[0]->slot();
+  const auto devices = [&] {
+    const Json all = shown({});
+    EXPECT_EQ(shown(slot), all);
+    EXPECT_EQ(shown(slot + 1), Json::parse(R"({"nodes":{}})"));
+    return all["nodes"]["n"]["claimDevices"]["d"]["n"];
+  };
+  const auto touched = [this] { return std::exchange(world_.host.touched, {}).size(); };
+  add_cards(2);
+  EXPECT_GT(touched(), 0U) << "a picture of the node has to be drawn anew";
+  EXPECT_EQ(devices(), Json::parse(R"({"card-0":{"claims":[]},"card-1":{"claims":[]}})"));
+  add_claim("c");
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"],
+            Json::parse(R"([{"claim":"default/c","state":"promised","pods":[]}])"));
+  EXPECT_EQ(devices()["card-1"]["claims"], Json::array());
+  EXPECT_EQ(end(), "ok");
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"],
+            Json::parse(R"([{"claim":"default/c","state":"bound","pods":["default/p"]}])"));
+  change("c", {{"allocation", nullptr}, {"reservedFor", nullptr}});
+  EXPECT_GT(touched(), 0U);
+  EXPECT_EQ(devices()["card-0"]["claims"], Json::array());
+  add_cards(1, {{"taints", {{{"key", "hot"}, {"effect", "NoSchedule"}}}}});
+  EXPECT_EQ(devices(), Json::parse(R"({"card-0":{"claims":[],"taints":["hot:NoSchedule"]}})"));
+}
+
 TEST_F(ClaimBindingTest, ADeviceThatFailsEndsIt) {
   add_cards(1, {{"bindingConditions", {"ready"}}, {"bindingFailureConditions", {"broken"}}});
   add_claim("c");
@@ -133,6 +179,38 @@ TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
   EXPECT_THAT(end(), HasSubstr("claim default/theirs was given one of its devices first"));
   EXPECT_FALSE(world_.claim("default/ours")["status"].contains("allocation"));
   EXPECT_TRUE(world_.claim("default/theirs")["status"].contains("allocation"));
+}
+
+// A scheduler that has died wrote it, after the next one gave the card away.
+TEST_F(ClaimBindingTest, AWriteThatArrivesLateGivesBack) {
+  const Json has_card{
+      {"allocation",
+       {{"devices",
+         {{"results",
+           {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}};
+  add_cards(1);
+  add_claim("first");
+  add_claim("late");
+  change("first", has_card);
+  change("late", has_card);
+  change("late", {{"reservedFor", {{{"resource", "pods"}, {"name", "p"}, {"uid", "p-uid"}}}}});
+  const auto refusal = [&](const char* pod_uid) {
+    const Json pod{{"metadata", {{"name", "p"}, {"namespace", "default"}, {"uid", pod_uid}}},
+                   {"spec",
+                    {{"containers", Json::array()},
+                     {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "late"}}}}}}};
+    pod_ = sdk::Pod(&world_.pod(pod));
+    EXPECT_EQ(world_.plugin->pre_filter(cycle_, pod_).code, PLIMSOLL_SUCCESS);
+    return world_.plugin->filter(cycle_, pod_, *world_.nodes[0]).reasons;
+  };
+  EXPECT_EQ(refusal("another-uid"), "") << "the pod that has it is bound, or will be";
+  EXPECT_EQ(refusal("p-uid"), "resourceclaim not available on the node");
+  EXPECT_EQ(world_.plugin->post_filter(cycle_, pod_, {}, {}).reasons,
+            "deallocation of ResourceClaim completed");
+  world_.settle();
+  EXPECT_FALSE(world_.claim("default/late")["status"].contains("allocation"));
+  EXPECT_TRUE(world_.claim("default/first")["status"].contains("allocation"));
+  EXPECT_EQ(refusal("p-uid"), "cannot allocate all claims");
 }
 
 // The other book, as NodeDevice would keep it.
@@ -197,6 +275,13 @@ TEST_F(DeviceBooksTest, WhatTheOtherBookGaveIsInUse) {
   give("another");
   EXPECT_EQ(filter("c"), "fits");
   give("U");
+  change("c",
+         {{"allocation",
+           {{"devices",
+             {{"results",
+               {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}});
+  EXPECT_EQ(filter("c"), "resourceclaim not available on the node") << "a write that came late";
+  change("c", {{"allocation", nullptr}});
   add_card("V");  // the slice has another card in its place now
   EXPECT_EQ(filter("c"), "fits");
 }
@@ -212,6 +297,125 @@ TEST_F(DeviceBooksTest, TheOtherBookIsToldWhatClaimsHave) {
   EXPECT_EQ(held_["default/c"], "n:V ") << "the driver says otherwise now";
   change("c", {{"allocation", nullptr}});
   EXPECT_EQ(held_["default/c"], "");
+}
+
+// A ledger that says where the kubelet puts every pod.
+class DeviceOrderTest : public ClaimBindingTest {
+ protected:
+  explicit DeviceOrderTest(const char* order = "topology")
+      : ClaimBindingTest(Json{{"deviceOrder", order}}.dump()) {
+    table_ = {sizeof table_, 0, this, ask, [](void*, void*) {}, zones};
+    EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                             PLIMSOLL_ZONE_FORECAST_VERSION, &table_));
+    // Zone 0 by the standard name, 1 by a driver's own, and a card that says nothing.
+    world_.show(std::string(sdk::kResourceSlices.resource),
+                {{"metadata", {{"name", "s"}}},
+                 {"spec",
+                  {{"driver", "d"},
+                   {"nodeName", "n"},
+                   {"pool", {{"name", "n"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                   {"devices",
+                    {card("a", "resource.kubernetes.io/numaNode", 0), card("b", "old/numaNode", 1),
+                     card("c", "other", 1)}}}}});
+  }
+  ~DeviceOrderTest() override { world_.plugin.reset(); }
+  static Json card(const char* name, const char* attribute, int zone) {
+    return {{"name", name}, {"attributes", {{attribute, {{"int", zone}}}}}};
+  }
+  static void* ask(void* self, const plimsoll_pod*) {
+    return static_cast<DeviceOrderTest*>(self)->tied_ ? self : nullptr;
+  }
+  static int32_t zones(void* self, void*, uint32_t, plimsoll_str, uint64_t* mask) {
+    *mask = static_cast<DeviceOrderTest*>(self)->mask_;
+    return static_cast<DeviceOrderTest*>(self)->known_ ? *mask != 0 : -1;
+  }
+  // What the claim gets; else why the node is refused.
+  std::string given(const std::string& claim) {
+    add_claim(claim);
+    sdk::FakeCycle cycle;
+    const sdk::Pod pod(
+        &world_.pod({{"metadata", {{"name", claim}, {"namespace", "default"}, {"uid", claim}}},
+                     {"spec",
+                      {{"containers", Json::array()},
+                       {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}}));
+    (void)world_.plugin->pre_filter(cycle, pod);
+    const auto verdict = world_.plugin->filter(cycle, pod, *world_.nodes[0]);
+    if (verdict.code != PLIMSOLL_SUCCESS) return verdict.reasons;
+    EXPECT_EQ(world_.plugin->reserve(cycle, pod, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
+    world_.host.completed.clear();
+    (void)world_.plugin->pre_bind(cycle, pod, "n");
+    EXPECT_EQ(end(), "ok");
+    return world_.claim("default/" +
+                        claim)["status"]["allocation"]["devices"]["results"][0]["device"];
+  }
+
+  plimsoll_zone_forecast table_{};
+  bool tied_ = true, known_ = true;
+  uint64_t mask_ = 0b10;
+};
+
+TEST_F(DeviceOrderTest, DevicesGoWhereThePodGoes) {
+  EXPECT_EQ(given("first"), "b");
+  EXPECT_EQ(given("second"), "c") << "a device without a zone is near every one";
+  EXPECT_EQ(given("third"), "a") << "better there than nowhere";
+}
+
+TEST_F(DeviceOrderTest, WithoutAForecastTheOrderIsTheReferences) {
+  tied_ = false;
+  EXPECT_EQ(given("untied"), "a");
+  tied_ = true;
+  known_ = false;
+  EXPECT_EQ(given("unknown"), "b");
+}
+
+class RequiredZonesTest : public DeviceOrderTest {
+ protected:
+  RequiredZonesTest() : DeviceOrderTest("require") {}
+};
+
+TEST_F(RequiredZonesTest, ANodeWithoutSuchDevicesIsRefused) {
+  EXPECT_EQ(given("first"), "b");
+  EXPECT_EQ(given("second"), "c");
+  EXPECT_EQ(given("third"), "no devices for the claims in the NUMA zones of the pod");
+  known_ = false;
+  EXPECT_EQ(given("unknown"), "the NUMA zones of the pod are not known");
+  tied_ = false;
+  EXPECT_EQ(given("untied"), "a") << "no kubelet ties it to zones";
+}
+
+TEST_F(RequiredZonesTest, APodOrAReportMayHelp) {
+  std::vector<std::string> resources;
+  for (const auto& each : world_.plugin->events()) {
+    resources.emplace_back(sdk::view(each.resource));
+  }
+  EXPECT_THAT(resources, ::testing::Contains("Pod"));
+  EXPECT_THAT(resources,
+              ::testing::Contains("noderesourcetopologies.v1alpha2.topology.node.k8s.io"));
+}
+
+// Devices that are CPUs of their node (KEP-5517).
+class FootprintTest : public ClaimBindingTest {
+ protected:
+  FootprintTest() : ClaimBindingTest(R"({"featureGates":{"DRANodeAllocatableResources":true}})") {
+    world_.nodes[0]->allocatable("cpu", 4000);
+    add_cards(
+        2, {{"nodeAllocatableResources", {{"cpu", {{"mapping", {{"deviceMultiplier", "2"}}}}}}}});
+    add_claim("c");
+  }
+};
+
+TEST_F(FootprintTest, IsToldToThePodAndTakenBack) {
+  ASSERT_NO_FATAL_FAILURE(begin("c"));
+  ASSERT_EQ(world_.host.amounts_added["p-uid"].size(), 1U);
+  EXPECT_EQ(world_.host.amounts_added["p-uid"][0].mapped, 2000);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(world_.pod_patch["metadata"]["uid"], "p-uid");
+  EXPECT_EQ(world_.pod_patch["status"]["nodeAllocatableResourceClaimStatuses"],
+            Json::parse(R"([{"resourceClaimName": "c",
+                             "mapping": [{"name": "cpu", "quantity": "2"}]}])"));
+  world_.plugin->unreserve(cycle_, pod_, "n");
+  EXPECT_EQ(world_.pod_patch["metadata"]["uid"], "p-uid");
+  EXPECT_EQ(world_.pod_patch["status"]["nodeAllocatableResourceClaimStatuses"], Json::array());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/plugins/dynamicresources/plugin_world.hpp"
 
 #include <algorithm>
+#include <plimsoll/quantity.hpp>
 #include <stdexcept>
 
 #include "framework/api/decode/decode.hpp"
@@ -31,10 +32,10 @@ void PluginWorld::know_resources(const Json& amounts) {
   for (const std::string& name : known) (void)symbols_.resource_index(name);
 }
 
-PluginWorld::PluginWorld() {
+PluginWorld::PluginWorld(const std::string& args) {
   host.now = 1'790'000'000'000;  // 2026: what was allocated in 2020 has timed out
   host.answer = [this](const plimsoll_api_request& request) { return answer(request); };
-  plugin = std::make_unique<Plugin>(host);
+  plugin = std::make_unique<Plugin>(host, args);
 }
 
 void PluginWorld::add_node(const Json& object) {
@@ -43,7 +44,8 @@ void PluginWorld::add_node(const Json& object) {
   const Json amounts = object.value("status", Json::object()).value("allocatable", Json::object());
   know_resources(amounts);
   for (const auto& [resource, amount] : amounts.items()) {
-    node->allocatable(resource, std::stoll(amount.get<std::string>()));
+    const auto value = sdk::parse_quantity(amount.get<std::string>(), sdk::unit_of(resource));
+    node->allocatable(resource, value.value());
   }
   const Json labels = object["metadata"].value("labels", Json::object());
   for (const auto& [key, value] : labels.items()) {

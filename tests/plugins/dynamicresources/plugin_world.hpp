@@ -21,7 +21,7 @@ using Plugin = sdk::FakePlugin<DynamicResources>;
 
 class PluginWorld {
  public:
-  PluginWorld();
+  explicit PluginWorld(const std::string& args = "{}");
 
   void add_node(const Json& object);
   // Of the kind with this resource name, new or changed, as the watch shows it.

@@ -87,5 +87,19 @@ TEST(ClaimQuantity, WritesLargeSums) {
             "1000E");
 }
 
+TEST(QuantityTest, MultipliesExactly) {
+  const auto product = [](const char* a, const char* b) {
+    return Quantity::parse(a)->times(*Quantity::parse(b)).text();
+  };
+  EXPECT_EQ(product("4", "500m"), "2");
+  EXPECT_EQ(product("1500m", "1500m"), "2250m");
+  EXPECT_EQ(product("16Gi", "1"), "16Gi");
+  EXPECT_EQ(product("3", "1n"), "3n");
+  EXPECT_EQ(product("1n", "1n"), "1n") << "rounded up";
+  EXPECT_EQ(product("-2", "500m"), "-1");
+  EXPECT_GT(*Quantity::parse("9E"), Quantity());
+  EXPECT_GT(Quantity::parse("9E")->times(*Quantity::parse("9E")), *Quantity::parse("9E"));
+}
+
 }  // namespace
 }  // namespace plimsoll::dra

@@ -5,6 +5,7 @@
 
 #include <plimsoll/state_source.h>
 
+#include <optional>
 #include <plimsoll/fake_host.hpp>
 #include <string>
 #include <vector>
@@ -25,18 +26,19 @@ using sdk::str;
 inline constexpr const char* kResource = "devices.v1alpha1.scheduling.koordinator.sh";
 inline constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
 
-// The accounts as `plimsoll debug dump` shows them.
-inline std::string dumped_text(FakeHost& host) {
+// The accounts as `plimsoll debug dump` shows them; with a slot, of that node alone.
+inline std::string dumped_text(FakeHost& host, std::optional<uint32_t> slot = {}) {
   const auto* source = static_cast<const plimsoll_state_source*>(
       host.table()->find_service(host.table()->ctx, str("plimsoll.io/state/NodeDevice"), 1));
   std::string text;
   if (source == nullptr) return text;
-  source->describe(
-      source->self,
-      [](void* sink, const void* bytes, size_t len) {
-        static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
-      },
-      &text);
+  const auto put = [](void* sink, const void* bytes, size_t len) {
+    static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
+  };
+  if (slot)
+    source->describe_nodes(source->self, &*slot, 1, put, &text);
+  else
+    source->describe(source->self, put, &text);
   return text;
 }
 inline Json dumped(FakeHost& host) {

@@ -427,7 +427,7 @@ class NodeDeviceBooksTest : public NodeDeviceTest {
       static_cast<std::vector<std::string>*>(ctx)->emplace_back(sdk::view(node));
     });
   }
-  static plimsoll_device_identity uuid(const char* text) { return {str(text), {}, {}}; }
+  static plimsoll_device_identity uuid(const char* text) { return {str(text), {}, {}, {}}; }
   void hold(const char* holder, std::vector<plimsoll_device_identity> devices) {
     service_->hold(service_->self, str(holder), str("node-1"),
                    sdk::list_of<plimsoll_device_identity>(devices));
@@ -448,7 +448,7 @@ class NodeDeviceBooksTest : public NodeDeviceTest {
 TEST_F(NodeDeviceBooksTest, AClaimsDeviceIsNotGivenByMinor) {
   hold("ns/early", {uuid("GPU-0")});  // before there is a Device object
   plugin_.device("node-1", cards(3));
-  hold("ns/late", {{{}, str("GPU-1"), {}}});  // a part of it
+  hold("ns/late", {{{}, str("GPU-1"), {}, {}}});  // a part of it
   EXPECT_THAT(place_one("ns/a"), HasSubstr(R"("minor":2)"));
   EXPECT_EQ(place_one("ns/b"), "Insufficient gpu devices");
   hold("ns/early", {});
@@ -481,7 +481,7 @@ TEST_F(NodeDeviceBooksTest, BusIdsAreOneInAllSpellings) {
   Json card = test::gpu(0, "16Gi", 0, "pci0000:64");
   card["topology"]["busID"] = "00000000:65:00.0";
   plugin_.device("node-1", test::device_object("node-1", {card}));
-  hold("ns/claim", {{{}, {}, str("0000:65:00.0")}});
+  hold("ns/claim", {{{}, {}, str("0000:65:00.0"), {}}});
   EXPECT_EQ(place_one("ns/a"), "Insufficient GPU Devices");
 }
 

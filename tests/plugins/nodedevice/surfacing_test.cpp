@@ -37,7 +37,11 @@ class Surfacing : public ::testing::Test {
     object["metadata"]["uid"] = "device-uid";
     return object;
   }
-  Json accounts() { return test::dumped(host_)["nodes"]["node-1"]; }
+  Json accounts() {
+    const Json nodes = test::dumped(host_)["nodes"];
+    EXPECT_EQ(Json::parse(test::dumped_text(host_, node_.slot()))["nodes"], nodes);
+    return nodes["node-1"];
+  }
   // 0 if it never had a value.
   double metric(const std::string& name) {
     const auto found = host_.metrics.find(name);

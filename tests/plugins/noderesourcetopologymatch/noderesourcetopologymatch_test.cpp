@@ -212,6 +212,19 @@ TEST_F(MatchTest, ShowsItsPromises) {
             nlohmann::json::parse(R"({"pod":"ns/p","state":"promised","bound":false,
                                       "zones":{"node-1":{"cpu":"6","memory":"1Gi"}}})"));
   EXPECT_FALSE(dump["nodes"].contains("n2")) << "it has no report and no pod that pins anything";
+
+  const auto of_slots = [&](std::vector<uint32_t> slots) {
+    std::string some;
+    source->describe_nodes(
+        source->self, slots.data(), slots.size(),
+        [](void* sink, const void* bytes, size_t length) {
+          static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), length);
+        },
+        &some);
+    return nlohmann::json::parse(some, nullptr, false);
+  };
+  EXPECT_EQ(of_slots({n1_.slot(), n2_.slot(), 99}), dump);
+  EXPECT_EQ(of_slots({n2_.slot()}), nlohmann::json::parse(R"({"nodes":{}})"));
 }
 
 // What passes Filter, Reserve can place: the reference looks at sidecars one by one.
@@ -472,7 +485,8 @@ TEST_F(MatchTest, OneLedgerForAllInstances) {
   FakePlugin<TopologyScore> score(host_);
   FakePlugin<Match> first(host_);
   FakePlugin<Match> second(host_);
-  EXPECT_EQ(host_.services.size(), 3u) << "the ledger, its owner, and what it shows of itself";
+  EXPECT_EQ(host_.services.size(), 4u)
+      << "the ledger, its owner, its forecasts, and what it shows of itself";
   EXPECT_EQ(host_.watched.size(), 1u);
   for (FakeNode* node : {&n1_, &n2_}) {
     score.plugin().node_event(sdk::NodeEvent::kAdded, sdk::Node(&node->get()), 0);

@@ -9,6 +9,7 @@
 #include <plimsoll/join.hpp>
 #include <plimsoll/nearest.hpp>
 #include <plimsoll/plugin.hpp>
+#include <plimsoll/resource_names.hpp>
 #include <plimsoll/shared.hpp>
 #include <plimsoll/time_text.hpp>
 

@@ -22,6 +22,11 @@ typedef struct plimsoll_state_source {
   /* Writes one JSON value to the sink, in any number of pieces. Called only on request, and on the
    * loop, which waits until it returns. */
   void (*describe)(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink);
+
+  /* May be null. As describe, of the nodes in these slots alone: an object with "nodes", by name.
+   * Whoever has it calls touch_node whenever what it says of a node changes. */
+  void (*describe_nodes)(void* self, const uint32_t* slots, size_t count,
+                         void (*put)(void* sink, const void* bytes, size_t len), void* sink);
 } plimsoll_state_source;
 
 #ifdef __cplusplus

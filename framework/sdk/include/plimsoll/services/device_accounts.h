@@ -1,4 +1,4 @@
-/* The service "plimsoll.io/device-accounts", version 3: the devices that Device objects report, and
+/* The service "plimsoll.io/device-accounts", version 4: the devices that Device objects report, and
  * who has them. NodeDevice publishes it. One device, one book: a plugin that gives the same
  * hardware away otherwise (resource claims) says here what it gives, and asks what it must not
  * give. Plain C. Loop only.
@@ -13,13 +13,14 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_DEVICE_ACCOUNTS_SERVICE "plimsoll.io/device-accounts"
-#define PLIMSOLL_DEVICE_ACCOUNTS_VERSION 3
+#define PLIMSOLL_DEVICE_ACCOUNTS_VERSION 4
 
 /* By what two descriptions are known to be of one device; empty: not said. */
 typedef struct plimsoll_device_identity {
   plimsoll_str uuid;
   plimsoll_str parent_uuid; /* of a part of a device: the device's own */
   plimsoll_str bus_id;      /* PCI: "0000:65:00.0", in any spelling that Linux has */
+  plimsoll_str pcie_root;   /* "pci0000:64": where it is, not which it is */
 } plimsoll_device_identity;
 
 typedef struct plimsoll_device_accounts {
@@ -46,6 +47,9 @@ typedef struct plimsoll_device_accounts {
    * replaces what the holder had; an empty list: nothing. A device of which nothing is said may be
    * any of the types that claims may be for. */
   void (*hold)(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices);
+  /* The NUMA zone of a device, by what Device objects say of it, or else by its PCI root complex if
+   * all devices there are in one zone; -1: not known. */
+  int32_t (*zone_of)(void* self, plimsoll_str node, const plimsoll_device_identity* device);
 } plimsoll_device_accounts;
 
 #ifdef __cplusplus

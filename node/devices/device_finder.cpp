@@ -1,0 +1,252 @@
+#include "node/devices/device_finder.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "node/devices/link_text.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kVendorLabel = "node.koordinator.sh/gpu-vendor";
+constexpr const char* kModelLabel = "node.koordinator.sh/gpu-model";
+constexpr const char* kDriverLabel = "node.koordinator.sh/gpu-driver-version";
+constexpr const char* kProfileLabel = "plimsoll.io/mig-profile";
+constexpr const char* kCardLabel = "plimsoll.io/mig-card";
+constexpr int kMaxInstances = 8;  // of a card
+
+// A label's value: what may not be in one becomes "-".
+std::string label_of(std::string text) {
+  if (text.starts_with("NVIDIA ")) text.erase(0, 7);
+  text.resize(std::min<std::size_t>(text.size(), 63));
+  for (char& c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
+  }
+  const auto begin = text.find_first_not_of("-._");
+  if (begin == std::string::npos) return {};
+  return text.substr(begin, text.find_last_not_of("-._") - begin + 1);
+}
+
+bool holds(const fs::path& device, const std::string& path, const std::string& patterns) {
+  const auto found = sys_paths(device, path);
+  return std::any_of(found.begin(), found.end(), [&](const fs::path& each) {
+    const auto text = sys_text(each);
+    return text && matches_any(patterns, *text);
+  });
+}
+
+bool all_hold(const fs::path& device, const std::map<std::string, std::string>& conditions) {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const auto& condition) {
+    return holds(device, condition.first, condition.second);
+  });
+}
+
+int number_of(const std::optional<std::string>& text) {
+  int number = -1;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), number);
+  return std::max(number, -1);
+}
+
+bool is_address(const std::string& name) {
+  return matches_any("*[0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]", name);
+}
+
+// What the files of a rule say. Nothing: one of them is missing.
+std::optional<std::map<std::string, std::string>> values_of(
+    const fs::path& device, const std::map<std::string, std::string>& given) {
+  std::map<std::string, std::string> values;
+  for (const auto& [name, value] : given) {
+    if (!value.starts_with('@')) {
+      values[name] = value;
+    } else if (auto text = sys_text(device / value.substr(1)); text && !text->empty()) {
+      values[name] = std::move(*text);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+struct DeviceFinder::Search {
+  Search(const fs::path& sys, const Hardware* hardware) : sys(sys), hardware(hardware), tree(sys) {}
+
+  // Where the device is, and which virtual functions it has.
+  void place(FoundDevice& device, const fs::path& folder) const {
+    device.zone = number_of(sys_text(folder / "numa_node"));
+    device.pcie_id = tree.pcie_id(device.address);
+    for (const fs::path& function : sys_paths(folder, "virtfn*")) {
+      if (auto address = sys_text(function)) device.functions.push_back(std::move(*address));
+    }
+    std::sort(device.functions.begin(), device.functions.end());
+    if (hardware == nullptr) return;
+    for (const MachineCpu& cpu : hardware->cpus) {
+      if (hardware->zones[cpu.zone].id == device.zone) device.socket = cpu.socket;
+    }
+  }
+
+  void add(const TypeRule& rule, const fs::path& folder) {
+    // A virtual function is its device's.
+    if (!all_hold(folder, rule.match) || fs::exists(folder / "physfn")) return;
+    FoundDevice device;
+    device.type = rule.type;
+    std::error_code error;
+    const std::string name = fs::canonical(folder, error).filename();
+    if (is_address(name)) device.address = name;
+    if (!seen.emplace(rule.type, name).second) return;
+    if (!rule.id.empty()) device.id = sys_text(folder / rule.id).value_or("");
+    if (device.id.empty()) device.id = name;
+    place(device, folder);
+    if (!all_hold(folder, rule.healthy)) {
+      device.fault = {"NotReady", "the conditions of a healthy " + rule.type + " do not hold"};
+    }
+    const auto resources = values_of(folder, rule.resources);
+    if (resources && parse_amounts(*resources)) {
+      device.resources = *resources;
+    } else {
+      device.fault = {"Unreadable", "a file that says what it has is missing, or says no quantity"};
+    }
+    for (const auto& [label, value] : rule.labels) {
+      const auto text = values_of(folder, {{label, value}});
+      const std::string allowed = text ? label_of(text->at(label)) : "";
+      if (!allowed.empty()) device.labels[label] = allowed;
+    }
+    found.devices.push_back(std::move(device));
+  }
+
+  const fs::path sys;
+  const Hardware* hardware;
+  const PciTree tree;
+  std::set<std::pair<std::string, std::string>> seen;
+  FoundDevices found;
+};
+
+DeviceFinder::DeviceFinder(FinderOptions options, std::function<void()> changed)
+    : options_(std::move(options)), changed_(std::move(changed)) {}
+
+void DeviceFinder::remember_fault(const std::string& address, DeviceFault fault) {
+  const std::lock_guard lock(mutex_);
+  faults_[address] = std::move(fault);
+}
+
+void DeviceFinder::forget_faults() {
+  const std::lock_guard lock(mutex_);
+  faults_.clear();
+}
+
+FoundDevices DeviceFinder::find(const Hardware* hardware) {
+  Search search(options_.sys, hardware);
+  for (const auto* rules : {&options_.rules, &standard_type_rules()}) {
+    for (const TypeRule& rule : *rules) {
+      for (const fs::path& folder : sys_paths(options_.sys, rule.devices)) search.add(rule, folder);
+    }
+  }
+  find_nvidia(search);
+  auto& devices = search.found.devices;
+  std::sort(devices.begin(), devices.end(), [](const FoundDevice& a, const FoundDevice& b) {
+    return std::tie(a.type, a.address, a.minor, a.id) < std::tie(b.type, b.address, b.minor, b.id);
+  });
+  return std::move(search.found);
+}
+
+void DeviceFinder::find_nvidia(Search& search) {
+  std::set<std::string> present;
+  for (const fs::path& folder : sys_paths(options_.sys, "bus/pci/devices/*")) {
+    if (sys_text(folder / "vendor") == "0x10de" && holds(folder, "class", "0x0300*|0x0302*") &&
+        !fs::exists(folder / "physfn")) {
+      present.insert(folder.filename());
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(faults_, [&](const auto& fault) { return !present.contains(fault.first); });
+  }
+  // The library counts the cards when it starts.
+  if (present != opened_for_) nvml_.reset();
+  opened_for_ = present;
+  if (present.empty()) return;
+  std::string why = "NVIDIA's library does not know the card";
+  std::vector<NvmlCard> cards;
+  if (!nvml_) {
+    auto opened = Nvml::open(options_.nvml, [this](const std::string& address, std::uint64_t xid) {
+      remember_fault(address, {"Xid" + std::to_string(xid),
+                               "the driver has told of a fault of the card; reset the card "
+                               "and delete this Device object, or start the machine again"});
+      changed_();
+    });
+    if (opened) {
+      nvml_ = std::move(*opened);
+    } else {
+      why = opened.error().message;
+      search.found.problems.push_back("NVIDIA's GPUs: " + why);
+    }
+  }
+  if (nvml_) cards = nvml_->cards(search.found.problems);
+  const std::string driver = nvml_ ? nvml_->driver_version() : "";
+  for (const NvmlCard& card : cards) {
+    present.erase(card.address);
+    add_card(card, driver, search);
+  }
+  if (present.empty()) search.found.links = link_text(cards, search.tree);
+  for (const std::string& address : present) {
+    NvmlCard card;
+    card.address = address;
+    card.problem = why;
+    add_card(card, "", search);
+  }
+}
+
+void DeviceFinder::add_card(const NvmlCard& card, const std::string& driver, Search& search) {
+  FoundDevice device;
+  device.type = "gpu";
+  device.id = card.uuid;
+  device.address = card.address;
+  device.minor = card.minor;
+  device.index = card.index;
+  device.module_id = card.module_id;
+  search.place(device, options_.sys / "bus/pci/devices" / card.address);
+  device.labels[kVendorLabel] = "nvidia";
+  if (const std::string model = label_of(card.model); !model.empty()) {
+    device.labels[kModelLabel] = model;
+  }
+  if (const std::string text = label_of(driver); !text.empty()) device.labels[kDriverLabel] = text;
+  const std::string bytes = std::to_string(card.memory);
+  device.resources = {{"koordinator.sh/gpu-core", "100"},
+                      {"koordinator.sh/gpu-memory-ratio", "100"}};
+  if (card.memory > 0) device.resources["koordinator.sh/gpu-memory"] = bytes;
+  if (!card.problem.empty()) {
+    device.fault = {"Unreadable", card.problem};
+    search.found.problems.push_back("gpu " + card.address + ": " + card.problem);
+  } else {
+    const std::lock_guard lock(mutex_);
+    if (const auto fault = faults_.find(card.address); fault != faults_.end()) {
+      device.fault = fault->second;
+    }
+  }
+  for (const NvmlInstance& instance : card.instances) {
+    FoundDevice part = device;
+    part.type = "mig";
+    part.id = instance.uuid;
+    part.minor = card.minor * kMaxInstances + instance.index;
+    part.index = part.module_id = -1;
+    part.functions.clear();
+    part.labels[kCardLabel] = card.uuid;
+    if (const std::string profile = label_of(instance.profile); !profile.empty()) {
+      part.labels[kProfileLabel] = profile;
+    }
+    part.resources = {{"plimsoll.io/mig", "100"},
+                      {"plimsoll.io/mig-memory", std::to_string(instance.memory)}};
+    if (card.minor >= 0) search.found.devices.push_back(std::move(part));
+  }
+  // Its instances are given, not the card.
+  if (card.is_cut && device.fault.reason.empty()) {
+    device.fault = {"MigMode", "the card is given in instances, of type mig"};
+  }
+  search.found.devices.push_back(std::move(device));
+}
+
+}  // namespace plimsoll::node

@@ -1,0 +1,264 @@
+#include "node/exporter/device_reporter.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include <plimsoll/time_text.hpp>
+#include "framework/base/json_path.hpp"
+#include "framework/base/log.hpp"
+#include "node/exporter/report_kind.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+
+constexpr const char* kBoot = "plimsoll.io/boot-id";  // also says that the object is ours
+// The policy (deploy/node-hook.yaml), and how long the API server's instances may take to see it,
+// in milliseconds.
+constexpr const char* kGuard = "plimsoll-device-allocated";
+constexpr std::int64_t kGuardBegins = 60'000;
+constexpr const char* kCheckpoints = "node.koordinator.sh/devices-checkpoints";
+
+const informer::ResourceType& device_kind() {
+  static const informer::ResourceType kKind{kDeviceGroup, kDeviceVersion, kDevicePlural};
+  return kKind;
+}
+
+// Texts of a metadata's labels or annotations; an empty one is taken away.
+void put_texts(json& metadata, const char* key, const std::map<std::string, std::string>& texts) {
+  for (const auto& [name, text] : texts) {
+    if (!text.empty()) {
+      metadata[key][name] = text;
+    } else if (metadata.contains(key)) {
+      metadata[key].erase(name);
+    }
+  }
+}
+
+void put_report(json& object, const std::string& node, const std::string& node_uid,
+                const DeviceReport& report) {
+  object["apiVersion"] = std::string(kDeviceGroup) + "/" + kDeviceVersion;
+  object["kind"] = "Device";
+  object["metadata"]["name"] = node;
+  set_owner(object, node, node_uid);
+  put_texts(object["metadata"], "labels", report.labels);
+  put_texts(object["metadata"], "annotations", report.annotations);
+  object["spec"]["devices"] = report.devices;
+}
+
+}  // namespace
+
+DeviceReporter::DeviceReporter(DeviceReporterOptions options, const std::string& node,
+                               informer::HttpClient& client, metrics::Registry* registry,
+                               std::function<void()> changed)
+    : options_(std::move(options)),
+      node_(node),
+      client_(client),
+      writer_(client, device_kind(), node, "Device", options_.period, options_.settle),
+      finder_(options_.finder, [this, changed = std::move(changed)] {
+        faulty_ = true;
+        changed();
+      }) {
+  if (options_.hook) hook_ = std::make_unique<DeviceHook>(*options_.hook, registry);
+  if (registry == nullptr) return;
+  devices_ = registry->gauges({"plimsoll_node_devices",
+                               "Devices that are reported, by type and health.",
+                               {"type", "health"}});
+}
+
+DeviceReporter::Outcome DeviceReporter::pass(
+    const ClusterView& cluster, const Hardware* hardware,
+    const std::optional<std::vector<DeviceState::Entry>>& held, const std::stop_token& stop) {
+  if (!cluster.complete || cluster.node_uid.empty()) return {"", options_.period};
+  if (!cluster.devices_served) {
+    return {
+        "the API server does not know Device objects; install the custom resource definition "
+        "deploy/crds/devices.yaml",
+        options_.period};
+  }
+  if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
+  tell_hook(cluster);
+  if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
+  json published = json::parse(cluster.devices.text, nullptr, false);
+  if (!published.is_object()) published = json::object();
+  if (options_.remove) return take_back(cluster, published, stop);
+  if (!std::exchange(restored_, true)) restore_faults(published);
+  // Who deletes the object says that the cards were looked after.
+  if (std::exchange(was_there_, !published.empty()) && !was_there_) finder_.forget_faults();
+  look(hardware, stop);
+  if (found_.devices.empty() && published.empty()) return {"", options_.period};
+
+  DevicesInUse in_use;
+  std::set<std::string> named;  // pods whose annotation says which devices they have
+  for (const auto& [uid, pod] : cluster.allocated) {
+    if (in_use.add_annotation(pod.annotation)) named.insert(uid);
+  }
+  for (const DeviceState::Entry& entry : held.value_or(std::vector<DeviceState::Entry>())) {
+    for (const std::string& id : entry.ids) in_use.ids.insert(id.substr(0, id.find("::")));
+  }
+  DeviceReport report = report_devices(found_, published, in_use,
+                                       sdk::time_text(std::chrono::system_clock::now(), false));
+  report.annotations[kBoot] = options_.boot;
+  if (held) {
+    report.annotations[kCheckpoints] = checkpoint_text(*held, named, found_, report.devices);
+  }
+  count(report.devices);
+  tell(report.problems);
+  reported_ = report.devices;
+  tell_hook(cluster);
+
+  const json& before = value_at(published, {"spec", "devices"});
+  const std::string node_trouble =
+      patch_node(node_resources(report.devices), node_resources(before), cluster, stop);
+  json object = published;
+  put_report(object, node_, cluster.node_uid, report);
+  if (object == published) return {node_trouble, options_.period};
+  json content = json::object();
+  put_report(content, node_, cluster.node_uid, report);
+  const auto done = writer_.write(object, content.dump(), cluster.devices, stop);
+  return {done.trouble.empty() ? node_trouble : done.trouble, done.again};
+}
+
+void DeviceReporter::look(const Hardware* hardware, const std::stop_token& stop) {
+  const auto now = Clock::now();
+  if (!faulty_.exchange(false) && now < next_look_) return;
+  if (hook_) look_at_policy(stop);
+  found_ = finder_.find(hardware);
+  next_look_ = now + options_.period;
+}
+
+// Whoever may create or change a pod could say in its annotation that it has a device. The API
+// server can be made to let the scheduler's binding alone write it (deploy/node-hook.yaml), and
+// then shows when that began. Nothing in a pod shows who wrote an annotation so that its owner
+// could not forge it: managedFields do not tell of bindings, and can be emptied.
+void DeviceReporter::look_at_policy(const std::stop_token& stop) {
+  std::optional<std::int64_t> since;
+  for (const char* kind : {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}) {
+    informer::HttpRequest request;
+    request.path = std::string("/apis/admissionregistration.k8s.io/v1/") + kind + "/" + kGuard;
+    const auto answer = informer::call(client_, std::move(request), stop);
+    if (!answer) return;  // what was known stays
+    const json object = answer->ok() ? json::parse(answer->body, nullptr, false) : json::object();
+    const json& spec = value_at(object, {"spec"});
+    const auto made = sdk::parse_time(text_in(object, {"metadata", "creationTimestamp"}));
+    const json& actions = value_at(spec, {"validationActions"});
+    const bool counts =
+        spec.contains("validations")
+            ? text_in(spec, {"failurePolicy"}) == "Fail"
+            : text_in(spec, {"policyName"}) == kGuard && !spec.contains("matchResources") &&
+                  std::find(actions.begin(), actions.end(), "Deny") != actions.end();
+    if (!made || !counts) {
+      guarded_since_.reset();
+      return;
+    }
+    since = std::max(since.value_or(*made), *made);
+  }
+  guarded_since_ = since;
+}
+
+void DeviceReporter::tell_hook(const ClusterView& cluster) {
+  if (!hook_) return;
+  std::map<std::string, PodDevices> pods;
+  for (const auto& [uid, pod] : cluster.allocated) {
+    const auto made = sdk::parse_time(pod.created);
+    PodDevices& devices = pods[uid];
+    if (guarded_since_ && made && *made >= *guarded_since_ + kGuardBegins) {
+      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files);
+      continue;
+    }
+    devices.annotation = pod.annotation;
+    devices.refusal = guarded_since_
+                          ? "it is older than the admission policy by which its annotation can be "
+                            "believed: make it anew"
+                          : "nothing keeps others than the scheduler from writing its annotation: "
+                            "apply deploy/node-hook.yaml";
+  }
+  hook_->know(std::move(pods));
+}
+
+// No call shows that a card had a fault, and a new start of this program mends none.
+void DeviceReporter::restore_faults(const json& published) {
+  if (text_in(published, {"metadata", "annotations", kBoot}) != options_.boot) return;
+  for (const json& entry : value_at(published, {"spec", "devices"})) {
+    for (const json& condition : value_at(entry, {"conditions"})) {
+      DeviceFault fault{text_in(condition, {"reason"}), text_in(condition, {"message"})};
+      if (!fault.reason.starts_with("Xid")) continue;
+      finder_.remember_fault(text_in(entry, {"topology", "busID"}), std::move(fault));
+    }
+  }
+}
+
+void DeviceReporter::count(const json& devices) {
+  if (!devices_) return;
+  std::map<std::string, std::pair<int, int>> counts;
+  for (const std::string& type : types_) counts[type];
+  for (const json& device : devices) {
+    auto& [healthy, unhealthy] = counts[text_in(device, {"type"})];
+    ++(value_at(device, {"health"}) == true ? healthy : unhealthy);
+  }
+  for (const auto& [type, count] : counts) {
+    types_.insert(type);
+    devices_.with({type, "healthy"}).set(count.first);
+    devices_.with({type, "unhealthy"}).set(count.second);
+  }
+}
+
+void DeviceReporter::tell(const std::vector<std::string>& problems) {
+  for (const std::string& problem : problems) {
+    if (!told_.contains(problem)) log_warn("a device cannot be read", {{"problem", problem}});
+  }
+  told_ = {problems.begin(), problems.end()};
+}
+
+DeviceReporter::Outcome DeviceReporter::take_back(const ClusterView& cluster, const json& published,
+                                                  const std::stop_token& stop) {
+  if (published.empty()) return {"", options_.period};
+  if (text_in(published, {"metadata", "annotations", kBoot}).empty()) {
+    return {"the Device object is another program's, and stays", options_.period};
+  }
+  const Amounts before = node_resources(value_at(published, {"spec", "devices"}));
+  if (std::string trouble = patch_node({}, before, cluster, stop); !trouble.empty()) {
+    return {std::move(trouble), options_.period};
+  }
+  informer::HttpRequest request;
+  request.method = "DELETE";
+  request.path = device_kind().path() + "/" + informer::url_encode(node_);
+  const auto answer = informer::call(client_, std::move(request), stop);
+  const std::string what = "deleting this node's Device object";
+  if (!answer) return {answer.error().within(what).message, options_.period};
+  if (!answer->ok() && answer->status != 404) {
+    return {informer::response_error(what, *answer).message, options_.period};
+  }
+  return {"", options_.period};
+}
+
+std::string DeviceReporter::patch_node(const Amounts& wanted, const Amounts& before,
+                                       const ClusterView& cluster, const std::stop_token& stop) {
+  json status = json::object();
+  for (const auto& [list, now] :
+       {std::pair("capacity", &cluster.capacity), std::pair("allocatable", &cluster.allocatable)}) {
+    for (const auto& [name, amount] : wanted) {
+      if (!now->contains(name) || now->at(name) != amount) {
+        status[list][name] = std::to_string(amount);
+      }
+    }
+    for (const auto& [name, amount] : before) {
+      if (!wanted.contains(name) && now->contains(name)) status[list][name] = nullptr;
+    }
+  }
+  if (status.empty()) return {};
+  informer::HttpRequest request;
+  request.method = "PATCH";
+  request.path = "/api/v1/nodes/" + informer::url_encode(node_) + "/status";
+  request.content_type = "application/merge-patch+json";
+  request.body = json{{"status", std::move(status)}}.dump();
+  const auto answer = informer::call(client_, std::move(request), stop);
+  const std::string what = "writing the devices' resources into the Node";
+  if (!answer) return answer.error().within(what).message;
+  return answer->ok() ? "" : informer::response_error(what, *answer).message;
+}
+
+}  // namespace plimsoll::node

@@ -1,0 +1,206 @@
+#include "node/hook/device_hook.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "framework/base/log.hpp"
+#include "node/hook/mux.hpp"
+
+namespace plimsoll::node {
+namespace {
+
+constexpr const char* kName = "plimsoll";
+constexpr const char* kIndex = "90";  // after others that adjust containers
+constexpr std::chrono::milliseconds kTick{200};
+
+int connect_to(const std::filesystem::path& socket) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string& path = socket.native();
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::copy(path.begin(), path.end(), address.sun_path);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return -1;
+}
+
+bool send_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+}  // namespace
+
+DeviceHook::DeviceHook(HookOptions options, metrics::Registry* registry)
+    : options_(std::move(options)) {
+  if (registry != nullptr) {
+    containers_ = registry->counters({"plimsoll_node_hook_containers_total",
+                                      "Containers of pods with devices, by outcome (given, "
+                                      "refused).",
+                                      {"outcome"}});
+    missed_ = registry
+                  ->gauges({"plimsoll_node_hook_missed_containers",
+                            "Containers that were made without the hook, at the last connect, "
+                            "though their pods have devices.",
+                            {}})
+                  .with({});
+  }
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+DeviceHook::~DeviceHook() = default;
+
+void DeviceHook::know(std::map<std::string, PodDevices> pods) {
+  const std::lock_guard lock(mutex_);
+  pods_ = std::move(pods);
+  changed_.notify_all();
+}
+
+std::string DeviceHook::trouble() const {
+  const std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
+void DeviceHook::set_trouble(std::string trouble) {
+  const std::lock_guard lock(mutex_);
+  if (trouble != trouble_) {
+    if (trouble.empty()) {
+      log_info("containers are given their devices");
+    } else {
+      log_warn("containers are not given their devices", {{"reason", trouble}});
+    }
+  }
+  trouble_ = std::move(trouble);
+}
+
+void DeviceHook::run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const std::string where = "the container runtime's plugin socket " + options_.socket.string();
+    const int fd = connect_to(options_.socket);
+    if (fd < 0) {
+      set_trouble(where + ": " + std::strerror(errno) + "; is NRI switched on?");
+    } else {
+      std::string why = serve(fd, stop);
+      ::close(fd);
+      if (!stop.stop_requested()) set_trouble(where + ": " + why);
+    }
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop, options_.reconnect, [] { return false; });
+  }
+}
+
+std::string DeviceHook::serve(int fd, const std::stop_token& stop) {
+  inventory_ = {};
+  const nri::Request registration{nri::kRuntimeService, "RegisterPlugin",
+                                  nri::encode_registration(kName, kIndex)};
+  if (!send_all(fd, mux::frame(mux::kRuntime, 1, mux::kRequest, nri::encode(registration)))) {
+    return "the connection has ended";
+  }
+  mux::Reader reader;
+  std::array<char, 65536> buffer;
+  while (!stop.stop_requested()) {
+    pollfd ready{fd, POLLIN, 0};
+    if (poll(&ready, 1, static_cast<int>(kTick.count())) <= 0) continue;
+    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return "the connection has ended";
+    if (!reader.add({buffer.data(), static_cast<std::size_t>(size)})) {
+      return "what it sends is no message";
+    }
+    while (auto message = reader.next()) {
+      if (message->connection == mux::kRuntime) {
+        if (auto done = nri::check_response(message->data); !done) {
+          return "it refuses the plugin: " + done.error().message;
+        }
+        continue;
+      }
+      if (message->type != mux::kRequest) continue;
+      const auto request = nri::decode_request(message->data);
+      auto answered = request ? answer(*request, stop) : fail(request.error());
+      const std::string response =
+          answered ? nri::encode_response(*answered) : nri::encode_error(answered.error().message);
+      if (!send_all(fd, mux::frame(mux::kPlugin, message->stream, mux::kResponse, response))) {
+        return "the connection has ended";
+      }
+    }
+  }
+  return "stopped";
+}
+
+Result<std::string> DeviceHook::answer(const nri::Request& request, const std::stop_token& stop) {
+  if (request.method == "Configure") return nri::encode_subscription();
+  if (request.method == "Synchronize") {
+    auto piece = nri::decode_inventory(request.payload);
+    if (!piece) return fail(piece.error());
+    return synchronize(std::move(*piece));
+  }
+  if (request.method == "CreateContainer") {
+    const auto made = nri::decode_new_container(request.payload);
+    if (!made) return fail(made.error());
+    return give(*made, stop);
+  }
+  return std::string();
+}
+
+// Kubelets get a pod's annotations with the pod: one that shows none was given nothing.
+Result<std::string> DeviceHook::give(const nri::NewContainer& made, const std::stop_token& stop) {
+  const nri::Pod& pod = made.pod;
+  if (pod.allocated.empty() || pod.allocated == "{}") return std::string();
+  std::unique_lock lock(mutex_);
+  const auto is_known = [&] {
+    const auto known = pods_.find(pod.uid);
+    return known != pods_.end() && known->second.annotation == pod.allocated;
+  };
+  changed_.wait_for(lock, stop, options_.patience, is_known);
+  std::string refusal = "the API server does not show the annotation that its kubelet shows";
+  if (is_known()) refusal = pods_[pod.uid].refusal;
+  if (containers_) containers_.with({refusal.empty() ? "given" : "refused"}).add();
+  if (refusal.empty()) return nri::encode_adjustment(pods_[pod.uid]);
+  const std::string who = "pod " + pod.ns + "/" + pod.name;
+  log_warn("a container is not made", {{"pod", who}, {"reason", refusal}});
+  return fail(ErrorCode::kConflict, "plimsoll: " + who + ": " + refusal);
+}
+
+std::string DeviceHook::synchronize(nri::Inventory piece) {
+  std::move(piece.pods.begin(), piece.pods.end(), std::back_inserter(inventory_.pods));
+  std::move(piece.containers.begin(), piece.containers.end(),
+            std::back_inserter(inventory_.containers));
+  if (piece.more) return nri::encode_inventory_answer(true);
+  const nri::Inventory all = std::exchange(inventory_, {});
+  std::map<std::string, const nri::Pod*> pods;
+  for (const nri::Pod& pod : all.pods) {
+    if (!pod.allocated.empty() && pod.allocated != "{}") pods[pod.id] = &pod;
+  }
+  int missed = 0;
+  for (const nri::Container& container : all.containers) {
+    const auto pod = pods.find(container.pod_id);
+    if (pod == pods.end() || container.marked) continue;
+    ++missed;
+    log_warn("a container was made without its devices: make its pod anew",
+             {{"pod", pod->second->ns + "/" + pod->second->name}, {"container", container.name}});
+  }
+  if (missed_) missed_.set(missed);
+  set_trouble("");
+  return nri::encode_inventory_answer(false);
+}
+
+}  // namespace plimsoll::node

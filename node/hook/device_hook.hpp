@@ -1,0 +1,71 @@
+#pragma once
+// Gives containers the devices that a scheduler has chosen for their pods: a plugin of the
+// container runtime (NRI). Answers from memory, and connects again for ever.
+//
+// A container of a pod that was given nothing is left as it is. One that cannot be given what its
+// pod was promised is not made: the kubelet tries again.
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "framework/metrics/registry.hpp"
+#include "node/hook/nri_messages.hpp"
+#include "node/hook/pod_devices.hpp"
+
+namespace plimsoll::node {
+
+struct HookOptions {
+  std::filesystem::path socket = "/var/run/nri/nri.sock";
+  HostFiles files;
+  // How long a container waits for a pod that is not known yet. The runtime gives up after 2 s, and
+  // then leaves the plugin out.
+  std::chrono::milliseconds patience{500};
+  std::chrono::milliseconds reconnect{500};
+};
+
+class DeviceHook {
+ public:
+  // `registry` may be null.
+  DeviceHook(HookOptions options, metrics::Registry* registry);
+  ~DeviceHook();  // closes the connection
+  DeviceHook(const DeviceHook&) = delete;
+  DeviceHook& operator=(const DeviceHook&) = delete;
+
+  // By UID, every pod of this node that was given devices. Replaces what was known. Any thread.
+  void know(std::map<std::string, PodDevices> pods);
+
+  // Why containers are not given devices now, for people; empty: they are. Any thread.
+  [[nodiscard]] std::string trouble() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  // Until the connection ends. Says why it did.
+  [[nodiscard]] std::string serve(int fd, const std::stop_token& stop);
+  // The answer to a call of the runtime; a failure becomes the call's.
+  [[nodiscard]] Result<std::string> answer(const nri::Request& request,
+                                           const std::stop_token& stop);
+  [[nodiscard]] Result<std::string> give(const nri::NewContainer& made,
+                                         const std::stop_token& stop);
+  [[nodiscard]] std::string synchronize(nri::Inventory piece);
+  void set_trouble(std::string trouble);
+
+  const HookOptions options_;
+  metrics::Family<metrics::Counter> containers_;
+  metrics::Gauge missed_;
+  nri::Inventory inventory_;  // its pieces up to now
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<std::string, PodDevices> pods_;
+  std::string trouble_ = "starting";
+
+  std::jthread thread_;  // last
+};
+
+}  // namespace plimsoll::node

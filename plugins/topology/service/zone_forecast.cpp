@@ -1,0 +1,53 @@
+#include "plugins/topology/service/zone_forecast.hpp"
+
+#include <deque>
+#include <memory>
+
+namespace plimsoll::topology {
+namespace {
+
+using Asked = std::shared_ptr<Inquiry>;
+
+const LedgerService* ledger_of(void* self) {
+  return static_cast<const LedgerService*>(self);
+}
+
+void* ask(void* self, const plimsoll_pod* pod) {
+  if (self == nullptr) return nullptr;
+  Asked asked = ledger_of(self)->inquire(*pod, WithoutReport::kPass);
+  return asked == nullptr ? nullptr : new Asked(std::move(asked));
+}
+
+void end(void*, void* asked) {
+  delete static_cast<Asked*>(asked);
+}
+
+int32_t zones(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint64_t* mask) {
+  *mask = 0;
+  if (asked == nullptr) return 0;
+  if (self == nullptr) return -1;
+  const auto known =
+      ledger_of(self)->ask().where(slot, **static_cast<Asked*>(asked), sdk::view(pod_uid), {}, {});
+  if (!known) return -1;
+  for (const plimsoll_numa_place& place : known->places) {
+    // What ends before the others run leaves its zones.
+    if (place.kind != PLIMSOLL_CONTAINER_INIT) *mask |= place.zones;
+  }
+  return *mask != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+PublishedForecast::PublishedForecast(const sdk::Host& host, const LedgerService& ledger) {
+  static std::deque<plimsoll_zone_forecast> tables;  // a service stays as long as the process
+  const auto* known = host.find_service<plimsoll_zone_forecast>(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                                                PLIMSOLL_ZONE_FORECAST_VERSION);
+  const bool ours = known != nullptr && known->zones == &zones;
+  table_ = ours ? const_cast<plimsoll_zone_forecast*>(known) : &tables.emplace_back();
+  *table_ = {sizeof *table_, 0, const_cast<LedgerService*>(&ledger), &ask, &end, &zones};
+  if (!ours) {
+    (void)host.publish(PLIMSOLL_ZONE_FORECAST_SERVICE, PLIMSOLL_ZONE_FORECAST_VERSION, table_);
+  }
+}
+
+}  // namespace plimsoll::topology
