@@ -57,7 +57,7 @@ void ClaimBinding::wait_for(const ClaimToBind& claim, void (ClaimBinding::*then)
       const auto here = self.lock();
       if (here == nullptr || here->ended_) return;
       here->asked_ = false;
-      ((*here).*(here->waits_for_))();
+      here->go_on();
     });
   }
   if (!std::exchange(looking_, true)) look_later();
@@ -127,8 +127,13 @@ void ClaimBinding::look_later() {
       return self->end("the pod is not to be bound any more");
     }
     self->look_later();
-    ((*self).*(self->waits_for_))();
+    self->go_on();
   });
+}
+
+// What was waited for may be there. Once it is, nothing waits: writes are under way.
+void ClaimBinding::go_on() {
+  if (const auto then = std::exchange(waits_for_, nullptr)) (this->*then)();
 }
 
 // Another pod may have the devices, now that they cannot be had, or not together with others.

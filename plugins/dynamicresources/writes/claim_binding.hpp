@@ -75,8 +75,9 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   void write_finalizer();
   void write_status();
   void finished(const nlohmann::json& object);
-  void settle();      // once all is written
-  void finish();      // once all is seen and ready
+  void settle();  // once all is written
+  void finish();  // once all is seen and ready
+  void go_on();
   void look_later();  // whether the pod is still to be bound; again and again
   void give_back(size_t at);
   // Empty: the claim is the pod's, and ready.

@@ -15,7 +15,9 @@
 namespace plimsoll::dra::test {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class ClaimBindingTest : public testing::Test {
  protected:
@@ -48,12 +50,14 @@ class ClaimBindingTest : public testing::Test {
   }
   // PreFilter to the beginning of PreBind, of a pod with this claim.
   void begin(const std::string& claim) {
-    const Json pod{{"metadata", {{"name", "p"}, {"namespace", "default"}, {"uid", "p-uid"}}},
-                   {"spec",
-                    {{"schedulerName", "s"},
-                     {"containers", Json::array()},
-                     {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}};
-    pod_ = sdk::Pod(&world_.pod(pod));
+    begin_with({{"containers", Json::array()},
+                {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}});
+  }
+  void begin_with(Json spec) {
+    spec["schedulerName"] = "s";
+    pod_ = sdk::Pod(
+        &world_.pod({{"metadata", {{"name", "p"}, {"namespace", "default"}, {"uid", "p-uid"}}},
+                     {"spec", std::move(spec)}}));
     ASSERT_EQ(world_.plugin->pre_filter(cycle_, pod_).code, PLIMSOLL_SUCCESS);
     ASSERT_EQ(world_.plugin->filter(cycle_, pod_, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
     ASSERT_EQ(world_.plugin->reserve(cycle_, pod_, *world_.nodes[0]).code, PLIMSOLL_SUCCESS);
@@ -99,6 +103,33 @@ TEST_F(ClaimBindingTest, WaitsForConditionsAndCountsThem) {
   EXPECT_EQ(end(), "ok");
   EXPECT_EQ(world_.host.metrics["scheduler_dra_bindingconditions_allocations_total{s,d,success}"],
             std::vector<double>{1});
+}
+
+// A claim that is made for extended resources is waited for, then written. Each step takes so
+// long that the look every few seconds comes in between.
+TEST_F(ClaimBindingTest, LooksThatComeBetweenItsWritesDoNoHarm) {
+  world_.show(std::string(sdk::kDeviceClasses.resource),
+              {{"metadata", {{"name", "cards"}}},
+               {"spec",
+                {{"extendedResourceName", "example.com/card"},
+                 {"selectors", {{{"cel", {{"expression", "true"}}}}}}}}});
+  add_cards(1);
+  ASSERT_NO_FATAL_FAILURE(begin_with(Json::parse(R"({"containers": [
+      {"name": "c", "resources": {"requests": {"example.com/card": "1"}}}]})")));
+  int looks = 0;
+  while (world_.host.completed.empty()) {
+    ASSERT_TRUE(world_.step()) << "nothing is under way, and PreBind has not ended";
+    looks += world_.pass_time();
+  }
+  EXPECT_EQ(end(), "ok");
+  EXPECT_GT(looks, 3) << "while it was waited for, and while it was written";
+  EXPECT_THAT(world_.host.requests,
+              ElementsAre(StartsWith("POST "), StartsWith("PATCH "), StartsWith("PATCH ")))
+      << "the claim, its status, the pod's status: each once";
+  ASSERT_EQ(world_.claims().size(), 1U);
+  const Json& status = world_.claims().begin()->second["status"];
+  EXPECT_EQ(status["reservedFor"].size(), 1U);
+  EXPECT_EQ(status["allocation"]["devices"]["results"][0]["device"], "card-0");
 }
 
 // As `plimsoll top` has it.

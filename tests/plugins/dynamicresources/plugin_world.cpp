@@ -85,17 +85,31 @@ void PluginWorld::catch_up() {
 }
 
 void PluginWorld::settle() {
-  do {
-    for (size_t i = 0; i < host.deferred.size(); ++i) {
-      if (host.deferred[i].delay_ms != 0) continue;
-      auto task = host.deferred[i];
-      host.deferred[i].fn = nullptr;
-      task.run();
-    }
-    catch_up();
-    std::erase_if(host.deferred, [](const auto& task) { return task.fn == nullptr; });
-  } while (std::any_of(host.deferred.begin(), host.deferred.end(),
-                       [](const auto& task) { return task.delay_ms == 0; }));
+  while (step()) {
+  }
+}
+
+bool PluginWorld::step() {
+  const auto next = std::find_if(host.deferred.begin(), host.deferred.end(),
+                                 [](const auto& task) { return task.delay_ms == 0; });
+  if (next != host.deferred.end()) {
+    auto task = *next;
+    host.deferred.erase(next);
+    task.run();
+    return true;
+  }
+  if (gone_.empty() && changed_.empty()) return false;
+  catch_up();
+  return true;
+}
+
+int PluginWorld::pass_time() {
+  auto tasks = std::exchange(host.deferred, {});
+  const auto due = std::stable_partition(tasks.begin(), tasks.end(),
+                                         [](const auto& task) { return task.delay_ms == 0; });
+  host.deferred.assign(tasks.begin(), due);
+  std::for_each(due, tasks.end(), [](auto& task) { task.run(); });
+  return static_cast<int>(tasks.end() - due);
 }
 
 const plimsoll_pod& PluginWorld::pod(const Json& object) {

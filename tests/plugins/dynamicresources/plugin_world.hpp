@@ -32,6 +32,11 @@ class PluginWorld {
   void catch_up();
   // Runs what waits for the loop, and shows what is written, until nothing waits but for a time.
   void settle();
+  // The next task that waits for the loop alone or, where none does, what the watch has to show;
+  // false: neither.
+  bool step();
+  // What waits for a time now runs once; returns how many did.
+  int pass_time();
 
   [[nodiscard]] const plimsoll_pod& pod(const Json& object);
   [[nodiscard]] Json& claim(const std::string& key) { return claims_.at(key); }
