@@ -44,15 +44,16 @@ void GroupCycle::gather(const QueuedGroup& group) {
     Member& member = members_.emplace_back();
     member.pod = queued->pod;
     member.uid = view(queued->pod->meta.uid);
+    member.nominated_to = state_.nominator.node_of(member.uid);
     member.queued_ms = queued->queued_ms;
     member.attempts = queued->attempts;
   }
   // Kubernetes: the order of the pods of a group in its queue.
   std::ranges::sort(members_, [](const Member& a, const Member& b) {
     return std::tuple(-int64_t{a.pod->priority}, -int64_t{a.attempts}, a.queued_ms,
-                      view(a.pod->meta.name)) <
-           std::tuple(-int64_t{b.pod->priority}, -int64_t{b.attempts}, b.queued_ms,
-                      view(b.pod->meta.name));
+                      view(a.pod->meta.name)) < std::tuple(-int64_t{b.pod->priority},
+                                                           -int64_t{b.attempts}, b.queued_ms,
+                                                           view(b.pod->meta.name));
   });
 }
 
@@ -84,6 +85,12 @@ std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& objec
     if (pod->priority == object.priority) continue;
     return same + "priority as the pod group's priority, got " + std::to_string(pod->priority) +
            " and " + std::to_string(object.priority) + which(*pod);
+  }
+  const std::string& policy = object.preemption_policy;
+  for (const plimsoll_pod* pod : all) {
+    if (policy.empty() || policy_name(*pod) == policy) continue;
+    return same + "preemption policy as the pod group's preemption policy, got " +
+           std::string(policy_name(*pod)) + " and " + policy + which(*pod);
   }
   if (const plimsoll_pod* other = differ(policy_name)) {
     return same + "preemption policy, got " + std::string(policy_name(*other)) + " and " +
@@ -155,13 +162,16 @@ void GroupCycle::sort_by_kind() {
 // ---- places
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
-  return "minCount (" + std::to_string(needed_) + ") cannot be satisfied: " +
-         std::to_string(scheduled()) + " scheduled, " + std::to_string(remaining) + " remaining";
+  return "minCount (" + std::to_string(needed_) +
+         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
+         std::to_string(remaining) + " remaining";
 }
 
 // False: it has none, or error_ is set.
 bool GroupCycle::place(Member& member, Verdict& verdict) {
-  const PodRef seen = state_.as_nominated(member.pod);
+  const PodRef seen = member.nominated_to.empty() || member.pod->nominated_node_name.len != 0
+                          ? member.pod
+                          : nominated_copy(member.pod, member.nominated_to);
   if (!member.target.empty()) member.aimed = nominated_copy(seen, member.target);
   auto attempt = std::make_unique<Attempt>(seen, *framework_);
   attempt->start = start_;
@@ -169,7 +179,7 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->number = member.attempts;
   attempt->first_attempt_ms = first_attempt_ms_;
   attempt->flushed = flushed_;
-  attempt->nominated_to = state_.nominator.node_of(member.uid);
+  attempt->nominated_to = member.nominated_to;
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
   Placement placement = state_.placer.decide({.framework = *framework_,
@@ -252,8 +262,6 @@ void GroupCycle::undo(const Order& order) {
     Member& member = members_[*each];
     if (member.attempt == nullptr) continue;
     state_.undo(*member.attempt);
-    const std::string& nominated_to = member.attempt->nominated_to;
-    if (!nominated_to.empty()) state_.nominator.add(member.pod, Nominating::to(nominated_to));
     member.attempt = nullptr;
   }
   placed_ = 0;
@@ -354,7 +362,8 @@ void GroupCycle::attempt(QueuedGroup& group) {
   }
   message_ = unsupported(*object_);
   if (!message_.empty()) {
-    refusals_.push_back({members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
+    refusals_.push_back(
+        {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
   sort_by_kind();
@@ -362,8 +371,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
 
   std::vector<ClusterEvent> requeues;
   state_.requeues_held = &requeues;
-  Order order(members_.size());
-  std::iota(order.begin(), order.end(), 0);
+  Order order = take_nominations();
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
   looks_ = 0;  // those of the first order had to be
@@ -388,11 +396,12 @@ void GroupCycle::attempt(QueuedGroup& group) {
     for (Member& member : members_) member.target = member.best;
     enough = place_in(order, true);
   }
+  const bool has_room = enough;
   if (enough) enough = permit(order);
   if (!enough) undo(order);
   state_.requeues_held = nullptr;
   if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group);
+  if (!enough) return fail(group, !has_room);
   for (ClusterEvent& event : requeues) {
     state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
       this_state->queue.move_all(event, this_state->now_ms());
@@ -411,10 +420,14 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
   }
   write_condition(group, "True", "Scheduled", "");
   bool again = false;  // some were not reached
+  const bool may_evict =
+      members_.front().pod->preemption_policy != PLIMSOLL_PREEMPT_NEVER && preemption() != nullptr;
   for (const Member& member : members_) {
     if (member.attempt != nullptr) continue;
+    // The next attempt may evict others for those who are left.
+    again = again || member.now.status.ok() || may_evict;
     if (member.now.status.ok()) {
-      again = true;
+      give_back_nomination(member);
     } else {
       tell(member, member.now, "");
     }
@@ -431,12 +444,18 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
   }
 }
 
-void GroupCycle::fail(QueuedGroup& group) {
+void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
+  const bool asks = for_want_of_room && error_.ok();
+  const Evictions evictions = asks ? evict() : Evictions();
   if (state_.metrics) {
-    state_.metrics->group_attempt(error_.ok() ? "unschedulable" : "error",
+    state_.metrics->group_attempt(!error_.ok()     ? "error"
+                                  : evictions.help ? "waiting_on_preemption"
+                                                   : "unschedulable",
                                   framework_->scheduler_name(), metrics::seconds_since(start_));
   }
   if (!error_.ok()) message_ = error_.message(state_.environment.reasons);
+  const std::string not_reached = message_;
+  if (!evictions.said.empty()) message_ += ", pod group preemption: " + evictions.said;
   std::string condition = message_;
   // Which pod stands in the way, and why.
   for (const Member& member : members_) {
@@ -460,10 +479,11 @@ void GroupCycle::fail(QueuedGroup& group) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(member, unschedulable, "pod group is unschedulable, " + message_);
+        tell(member, unschedulable,
+             (evictions.help ? "" : "pod group is unschedulable, ") + message_);
         break;
       case Member::Fate::kNotReached:
-        tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, message_);
+        tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, not_reached);
         break;
     }
   }
@@ -474,10 +494,10 @@ void GroupCycle::fail(QueuedGroup& group) {
 void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_view why) {
   Attempt attempt(member.pod, *framework_);
   attempt.start = start_;
-  attempt.nominated_to = state_.nominator.node_of(member.uid);
+  attempt.nominated_to = member.nominated_to;
   attempt.count(verdict.status.rejected() ? metrics::AttemptResult::kUnschedulable
                                           : metrics::AttemptResult::kError);
-  state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, Nominating::keep(),
+  state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, member.nominating,
                         why);
 }
 
@@ -516,12 +536,12 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   add("lastTransitionTime", stays ? object_->transition_time : sdk::time_text(now, false));
   request.body += ",\"observedGeneration\":" + std::to_string(object_->object.meta.generation);
   request.body += "}]}}";
-  state_.writer.request(std::move(request), [name = group.ns + "/" + group.name](
-                                                int answer, std::string_view body) {
-    if ((answer >= 200 && answer < 300) || answer == 404) return;
-    log_warn("the condition of a PodGroup could not be written",
-             {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
-  });
+  state_.writer.request(
+      std::move(request), [name = group.ns + "/" + group.name](int answer, std::string_view body) {
+        if ((answer >= 200 && answer < 300) || answer == 404) return;
+        log_warn("the condition of a PodGroup could not be written",
+                 {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
+      });
 }
 
 }  // namespace plimsoll

@@ -5,8 +5,8 @@
 // Its pods are put on nodes one after the other, each decided on as any other pod, assumed and
 // reserved: so the ledgers of zones, devices, volumes and claims know of those before. That happens
 // on the live state within one step of the loop, and nobody else sees it: if the group does not get
-// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound, each
-// by itself.
+// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound,
+// each by itself.
 //
 // Where that order fails, others are tried: who had no place goes first, then the largest, then
 // kinds of pods in other orders; some also for more places than the group needs. The work is
@@ -24,6 +24,8 @@
 
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/placement/nominator.hpp"
+#include "framework/runtime/group_dry_run.hpp"
 
 namespace plimsoll {
 
@@ -64,6 +66,8 @@ class GroupCycle {
     int64_t queued_ms = 0;
     uint32_t attempts = 0;
     size_t kind = 0;
+    std::string nominated_to;          // before the attempt
+    Nominating nominating;             // after it
     std::unique_ptr<Attempt> attempt;  // of the order that is tried
     // In the first order: what kube-scheduler would say.
     enum class Fate { kNotReached, kPlaced, kRefused } fate = Fate::kNotReached;
@@ -76,9 +80,16 @@ class GroupCycle {
     PodRef aimed;  // the pod, nominated to the target
   };
   using Order = std::vector<size_t>;  // of members_
+  // Of what evictions would do for the group.
+  struct Evictions {
+    std::string said;   // empty: nobody was asked
+    bool help = false;  // the group waits for their room
+  };
 
   void attempt(QueuedGroup& group);
   void gather(const QueuedGroup& group);
+  [[nodiscard]] Order take_nominations();
+  void give_back_nomination(const Member& member);
   // Why no attempt is made: the first thing that is wrong about the group or a member.
   [[nodiscard]] std::string mismatch(const QueuedGroup& group, const PodGroup& object) const;
   [[nodiscard]] std::string unsupported(const PodGroup& object) const;
@@ -97,7 +108,9 @@ class GroupCycle {
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
 
   void commit(QueuedGroup& group, const Order& order);
-  void fail(QueuedGroup& group);
+  void fail(QueuedGroup& group, bool for_want_of_room = false);
+  [[nodiscard]] GroupPreemption* preemption() const;
+  [[nodiscard]] Evictions evict();
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
   void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
                        std::string_view message);

@@ -57,6 +57,13 @@ bool spec(WireValue& value, PodGroup& group) {
       group.priority = static_cast<int32_t>(priority);
       return true;
     }
+    if (key == "preemptionPolicy") return own(field, &group.preemption_policy);
+    if (key == "disruptionMode") {
+      return field.fields([&](std::string_view mode, WireValue& value) {
+        if (mode == "all" && !value.is_null()) group.disrupts_all = true;
+        return true;
+      });
+    }
     if (key == "parentCompositePodGroupName") {
       std::string parent;
       return own(field, &parent) && refuse_if(!parent.empty(), "parentCompositePodGroupName");
@@ -65,9 +72,8 @@ bool spec(WireValue& value, PodGroup& group) {
     if (key == "resourceClaims") return any_of(field, &any) && refuse_if(any, "resourceClaims");
     if (key != "schedulingConstraints") return true;
     return field.fields([&](std::string_view name, WireValue& constraints) {
-             return name != "topology" || any_of(constraints, &any);
-           }) &&
-           refuse_if(any, "schedulingConstraints.topology");
+      return name != "topology" || any_of(constraints, &any);
+    }) && refuse_if(any, "schedulingConstraints.topology");
   });
 }
 
