@@ -50,9 +50,9 @@ void GroupCycle::gather(const QueuedGroup& group) {
   // Kubernetes: the order of the pods of a group in its queue.
   std::ranges::sort(members_, [](const Member& a, const Member& b) {
     return std::tuple(-int64_t{a.pod->priority}, -int64_t{a.attempts}, a.queued_ms,
-                      view(a.pod->meta.name)) <
-           std::tuple(-int64_t{b.pod->priority}, -int64_t{b.attempts}, b.queued_ms,
-                      view(b.pod->meta.name));
+                      view(a.pod->meta.name)) < std::tuple(-int64_t{b.pod->priority},
+                                                           -int64_t{b.attempts}, b.queued_ms,
+                                                           view(b.pod->meta.name));
   });
 }
 
@@ -155,8 +155,9 @@ void GroupCycle::sort_by_kind() {
 // ---- places
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
-  return "minCount (" + std::to_string(needed_) + ") cannot be satisfied: " +
-         std::to_string(scheduled()) + " scheduled, " + std::to_string(remaining) + " remaining";
+  return "minCount (" + std::to_string(needed_) +
+         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
+         std::to_string(remaining) + " remaining";
 }
 
 // False: it has none, or error_ is set.
@@ -354,7 +355,8 @@ void GroupCycle::attempt(QueuedGroup& group) {
   }
   message_ = unsupported(*object_);
   if (!message_.empty()) {
-    refusals_.push_back({members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
+    refusals_.push_back(
+        {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
   sort_by_kind();
@@ -516,12 +518,12 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   add("lastTransitionTime", stays ? object_->transition_time : sdk::time_text(now, false));
   request.body += ",\"observedGeneration\":" + std::to_string(object_->object.meta.generation);
   request.body += "}]}}";
-  state_.writer.request(std::move(request), [name = group.ns + "/" + group.name](
-                                                int answer, std::string_view body) {
-    if ((answer >= 200 && answer < 300) || answer == 404) return;
-    log_warn("the condition of a PodGroup could not be written",
-             {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
-  });
+  state_.writer.request(
+      std::move(request), [name = group.ns + "/" + group.name](int answer, std::string_view body) {
+        if ((answer >= 200 && answer < 300) || answer == 404) return;
+        log_warn("the condition of a PodGroup could not be written",
+                 {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
+      });
 }
 
 }  // namespace plimsoll

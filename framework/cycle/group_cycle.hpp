@@ -5,8 +5,8 @@
 // Its pods are put on nodes one after the other, each decided on as any other pod, assumed and
 // reserved: so the ledgers of zones, devices, volumes and claims know of those before. That happens
 // on the live state within one step of the loop, and nobody else sees it: if the group does not get
-// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound, each
-// by itself.
+// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound,
+// each by itself.
 //
 // Where that order fails, others are tried: who had no place goes first, then the largest, then
 // kinds of pods in other orders; some also for more places than the group needs. The work is

@@ -65,9 +65,8 @@ bool spec(WireValue& value, PodGroup& group) {
     if (key == "resourceClaims") return any_of(field, &any) && refuse_if(any, "resourceClaims");
     if (key != "schedulingConstraints") return true;
     return field.fields([&](std::string_view name, WireValue& constraints) {
-             return name != "topology" || any_of(constraints, &any);
-           }) &&
-           refuse_if(any, "schedulingConstraints.topology");
+      return name != "topology" || any_of(constraints, &any);
+    }) && refuse_if(any, "schedulingConstraints.topology");
   });
 }
 

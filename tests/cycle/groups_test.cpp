@@ -31,24 +31,16 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kGroups = "podgroups.v1beta1.scheduling.k8s.io";
-constexpr std::string_view kOther = ", pod group preemption:";  // what others say beside the verdict
+constexpr std::string_view kOther =
+    ", pod group preemption:";  // what others say beside the verdict
 
-const std::vector<std::string> kPlugins = {"SchedulingGates",
-                                           "PrioritySort",
-                                           "NodeName",
-                                           "NodeUnschedulable",
-                                           "TaintToleration",
-                                           "NodeAffinity",
-                                           "NodePorts",
-                                           "NodeResourcesFit",
-                                           "PodTopologySpread",
-                                           "InterPodAffinity",
-                                           "DefaultPreemption",
-                                           "NodeResourcesBalancedAllocation",
-                                           "ImageLocality",
-                                           "DefaultBinder",
-                                           "UnsupportedFeatures",
-                                           "GangScheduling"};
+const std::vector<std::string> kPlugins = {
+    "SchedulingGates",   "PrioritySort",      "NodeName",
+    "NodeUnschedulable", "TaintToleration",   "NodeAffinity",
+    "NodePorts",         "NodeResourcesFit",  "PodTopologySpread",
+    "InterPodAffinity",  "DefaultPreemption", "NodeResourcesBalancedAllocation",
+    "ImageLocality",     "DefaultBinder",     "UnsupportedFeatures",
+    "GangScheduling"};
 
 // Lets no pod through that is labelled so, in Permit, and holds those that are labelled "wait".
 class Doorman {
@@ -73,8 +65,7 @@ class World final : public ApiWriter {
  public:
   explicit World(bool stepwise = true) : stepwise_(stepwise) {
     modules_.add_builtin(builtin_modules());
-    modules_.add_builtin(
-        std::vector<StaticModule>{{Doorman::kName, "1", sdk::create_fn<Doorman>}});
+    modules_.add_builtin(std::vector<StaticModule>{{Doorman::kName, "1", sdk::create_fn<Doorman>}});
     ProfileSpec profile;
     profile.scheduler_name = "default-scheduler";
     for (const std::string& plugin : kPlugins) {
@@ -83,7 +74,7 @@ class World final : public ApiWriter {
     }
     profile.at(ExtensionPoint::kPermit) = {{Doorman::kName}};
     for (PluginEntry& entry : profile.at(ExtensionPoint::kScore)) {
-      entry.weight = entry.name == "TaintToleration"                                      ? 3
+      entry.weight = entry.name == "TaintToleration" ? 3
                      : entry.name == "NodeAffinity" || entry.name == "PodTopologySpread" ||
                              entry.name == "InterPodAffinity"
                          ? 2
@@ -263,8 +254,8 @@ class World final : public ApiWriter {
   void put_group(const Json& group) {
     const std::string name = group["metadata"]["name"];
     groups_[name] = group;
-    scheduler_->post(ObjectUpserted{
-        decoded({std::string(kGroups), "default", name, "", "", group.dump()})});
+    scheduler_->post(
+        ObjectUpserted{decoded({std::string(kGroups), "default", name, "", "", group.dump()})});
   }
 
   const bool stepwise_;
@@ -406,8 +397,8 @@ class Replay {
       EXPECT_GE(bound.size(), least) << where;
       return bound == expected.bound;
     }
-    EXPECT_GE(bound.size(), expected.bound.size()) << where << ": " << Json(bound) << " instead of "
-                                                   << Json(expected.bound);
+    EXPECT_GE(bound.size(), expected.bound.size())
+        << where << ": " << Json(bound) << " instead of " << Json(expected.bound);
     if (bound.size() > expected.bound.size()) {
       EXPECT_TRUE(misses || expected.misses || case_.value("nodesTied", false)) << where;
       if (misses) ++more;
@@ -423,7 +414,8 @@ class Replay {
       const std::string text = verdict_of(fate["message"]);
       const std::string code = fate["code"] == "Error" ? "SchedulerError" : "Unschedulable";
       EXPECT_EQ(world_.code(name), code) << where << " " << name;
-      if (case_.value("nodesTied", false) && text.find("nodes are available") != text.npos) continue;
+      if (case_.value("nodesTied", false) && text.find("nodes are available") != text.npos)
+        continue;
       EXPECT_TRUE(world_.message(name).starts_with(text))
           << where << " " << name << ": " << world_.message(name) << "\n instead of " << text;
       ++texts;
@@ -450,8 +442,8 @@ class Replay {
 };
 
 TEST(Groups, AreDecidedOnAsByKubeScheduler) {
-  const std::set<std::string> flavors{"fit",        "hetero",   "constraints", "two_groups",
-                                      "validate",   "sequence", "named"};
+  const std::set<std::string> flavors{"fit",      "hetero",   "constraints", "two_groups",
+                                      "validate", "sequence", "named"};
   size_t cases = 0, more = 0, texts = 0;
   const auto read = conformance::for_each_line("tests/vectors/gang.jsonl.gz", [&](auto line) {
     const Json test_case = Json::parse(line);
@@ -489,20 +481,22 @@ class GroupTest : public ::testing::Test {
                      {"status", {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}}}}});
   }
   static Json group_of(int min_count) {
-    return {{"metadata", {{"name", "g"}, {"namespace", "default"}, {"uid", "uid-g"}}},
-            {"spec", {{"priority", 0}, {"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}}}};
+    return {
+        {"metadata", {{"name", "g"}, {"namespace", "default"}, {"uid", "uid-g"}}},
+        {"spec", {{"priority", 0}, {"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}}}};
   }
   void group(int min_count) {
     world_.save_group(group_of(min_count));
     world_.settle();
   }
   static Json pod_of(const std::string& name, const std::string& cpu, bool member = true) {
-    Json made = {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", "uid-" + name}}},
-                 {"spec",
-                  {{"schedulerName", "default-scheduler"},
-                   {"priority", 0},
-                   {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}}},
-                 {"status", {{"phase", "Pending"}}}};
+    Json made = {
+        {"metadata", {{"name", name}, {"namespace", "default"}, {"uid", "uid-" + name}}},
+        {"spec",
+         {{"schedulerName", "default-scheduler"},
+          {"priority", 0},
+          {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", cpu}}}}}}}}}},
+        {"status", {{"phase", "Pending"}}}};
     if (member) made["spec"]["schedulingGroup"] = {{"podGroupName", "g"}};
     return made;
   }
