@@ -1,6 +1,6 @@
 // GangScheduling: the pods of a PodGroup of scheduling.k8s.io are placed together (KEP-4671). Where
-// it is enabled, the scheduler's queue and cycle treat them so; the plugin follows the PodGroups, and
-// stands for what the group as a whole waits for.
+// it is enabled, the scheduler's queue and cycle treat them so; the plugin follows the PodGroups,
+// and stands for what the group as a whole waits for.
 #include "plugins/builtin/plugins.hpp"
 
 namespace plimsoll::builtin {
@@ -24,8 +24,10 @@ class GangScheduling {
   Status pre_enqueue(Pod) { return Status::success(); }
 
   void object_event(const ObjectEvent& event) {
-    const bool missing = event.type == ObjectEvent::kSynced && event.json.find("false") != event.json.npos;
-    if (missing && event.resource == "podgroups.v1beta1.scheduling.k8s.io") host_.watch(kGroup, "v1", kPlural);
+    const bool missing =
+        event.type == ObjectEvent::kSynced && event.json.find("false") != event.json.npos;
+    if (missing && event.resource == "podgroups.v1beta1.scheduling.k8s.io")
+      host_.watch(kGroup, "v1", kPlural);
   }
   bool rests_on(Pod pod, std::string_view) const {
     return PLIMSOLL_HAS(&*pod, group) && pod->group.len != 0;
