@@ -59,8 +59,8 @@ bool spec(WireValue& value, PodGroup& group) {
     }
     if (key == "preemptionPolicy") return own(field, &group.preemption_policy);
     if (key == "disruptionMode") {
-      return field.fields([&](std::string_view mode, WireValue& value) {
-        if (mode == "all" && !value.is_null()) group.disrupts_all = true;
+      return field.fields([&](std::string_view mode, WireValue& settings) {
+        if (mode == "all" && !settings.is_null()) group.disrupts_all = true;
         return true;
       });
     }

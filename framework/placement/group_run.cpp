@@ -5,6 +5,9 @@
 namespace plimsoll {
 namespace {
 
+// A kind is told of so many changes in the time of a look.
+constexpr size_t kTellsPerLook = 8;
+
 PodRef not_owned(const plimsoll_pod& pod) {
   return {PodRef(), &pod};  // it outlives the dry run
 }
@@ -15,8 +18,8 @@ void GroupRun::Cost::add(const Unit& unit) {
   violations += unit.breaks_budget ? 1 : 0;
   pods += unit.who.pods.size();
   highest = std::max(highest, unit.who.priority);
-  priorities += (int64_t{unit.who.priority} - INT32_MIN) *
-                static_cast<int64_t>(unit.who.pods.size());
+  priorities +=
+      (int64_t{unit.who.priority} - INT32_MIN) * static_cast<int64_t>(unit.who.pods.size());
 }
 
 GroupRun::GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
@@ -123,6 +126,7 @@ void GroupRun::change(const plimsoll_pod& pod, size_t row, bool added) {
     node.remove_pod(pod);
   }
   spots_[row].version = ++version_;
+  looks_left_ -= std::min(looks_left_, kinds_.size() / kTellsPerLook);
   const Change& change = changes_.emplace_back(&pod, row, added);
   for (auto& kind : kinds_)
     if (kind->is_possible && !tell(*kind, *kind->cycle, change)) kind->is_possible = false;

@@ -102,8 +102,9 @@ class PlaceRun {
 
 // ---- one decision for the whole group
 
-// So many nodes where evictions would help are enough for a choice.
-constexpr size_t kEnoughRows = 100;
+// So many nodes where evictions would help are enough for a choice; fewer for pods whose nodes are
+// all tried again with each member.
+constexpr size_t kEnoughRows = 100, kEnoughFreshRows = 16;
 // Each kind keeps what it knows of every node.
 size_t most_kinds_to_evict(size_t nodes) {
   return std::clamp(400'000 / (nodes + 1), GroupTrial::kMaxKinds, size_t{512});
@@ -373,10 +374,11 @@ class EvictionRun {
   size_t room_by_eviction(const Member& member) {
     GroupRun::Kind& kind = *member.kind;
     size_t best = GroupRun::kNoRow;
+    const size_t enough = kind.is_shared ? kEnoughRows : kEnoughFreshRows;
     size_t found = 0;
     for (const size_t row : rows_) {
       if (nodes_.tired()) break;
-      if (found >= kEnoughRows && !nodes_.is_known(kind, row)) continue;
+      if (found >= enough && !nodes_.is_known(kind, row)) continue;
       const GroupRun::Trial& trial = nodes_.trial(kind, *member.pod, row);
       if (!trial.fits) continue;
       if (trial.cost.violations == 0) ++found;

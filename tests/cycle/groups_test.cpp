@@ -1004,8 +1004,9 @@ TEST_F(EvictionTest, TheGroupIsHeldBackWhileItsVictimsAreDeleted) {
   group("g", 2, 100);
   world_.save_pod(high_of("z", "1"));  // would wake it
   world_.settle();
+  const Explanation why = world_.explain("x");
   std::string held;
-  for (const auto& rejector : world_.explain("x").queue->rejectors) held += rejector.text;
+  for (const auto& rejector : why.queue->rejectors) held += rejector.text;
   EXPECT_NE(held.find("waiting for the preemption for this pod group to be finished"),
             std::string::npos)
       << held;

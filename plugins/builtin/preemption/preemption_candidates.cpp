@@ -219,8 +219,9 @@ Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node
   std::vector<const plimsoll_pod*> whole;  // one of each group that goes as a whole
   const auto is_known = [&whole](const plimsoll_pod& other) {
     return other.meta.deletion_ms == 0 && std::ranges::any_of(whole, [&](const plimsoll_pod* one) {
-      return view(one->group) == view(other.group) && view(one->meta.ns) == view(other.meta.ns);
-    });
+             return view(one->group) == view(other.group) &&
+                    view(one->meta.ns) == view(other.meta.ns);
+           });
   };
   Trial trial;
   for (const plimsoll_pod* other : node.pods()) {

@@ -96,10 +96,11 @@ void PreemptionExecutor::start(const RunRef& run, const std::vector<Pod>& preemp
                                const std::vector<Pod>& victims) {
   for (Pod victim : victims) {
     if (victim.terminating()) continue;  // it is on its way out
-    run->victims.push_back(
-        {std::string(victim.ns()), std::string(victim.name()), std::string(victim.uid()),
-         std::string(view(victim->meta.resource_version)), std::string(victim.node_name()),
-         victim->meta.generation, view(victim->disruption_reason) == kReason});
+    const std::string node = nodes.size() == 1 ? *nodes.begin() : std::string(victim.node_name());
+    run->victims.push_back({std::string(victim.ns()), std::string(victim.name()),
+                            std::string(victim.uid()),
+                            std::string(view(victim->meta.resource_version)), node,
+                            victim->meta.generation, view(victim->disruption_reason) == kReason});
   }
   if (run->victims.empty()) return;
   run->scheduler_name = view(preemptors.front()->scheduler_name);
