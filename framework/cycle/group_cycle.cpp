@@ -26,6 +26,9 @@ constexpr size_t kLooksPerDecision = 100;
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
+// What kube-scheduler says before a group's message to pods that had a place.
+constexpr std::string_view kFailed = "pod group is unschedulable, ";
+
 std::string_view policy_name(const plimsoll_pod& pod) {
   return pod.preemption_policy == PLIMSOLL_PREEMPT_NEVER ? "Never" : "PreemptLowerPriority";
 }
@@ -50,9 +53,9 @@ void GroupCycle::gather(const QueuedGroup& group) {
   // Kubernetes: the order of the pods of a group in its queue.
   std::ranges::sort(members_, [](const Member& a, const Member& b) {
     return std::tuple(-int64_t{a.pod->priority}, -int64_t{a.attempts}, a.queued_ms,
-                      view(a.pod->meta.name)) <
-           std::tuple(-int64_t{b.pod->priority}, -int64_t{b.attempts}, b.queued_ms,
-                      view(b.pod->meta.name));
+                      view(a.pod->meta.name)) < std::tuple(-int64_t{b.pod->priority},
+                                                           -int64_t{b.attempts}, b.queued_ms,
+                                                           view(b.pod->meta.name));
   });
 }
 
@@ -155,8 +158,9 @@ void GroupCycle::sort_by_kind() {
 // ---- places
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
-  return "minCount (" + std::to_string(needed_) + ") cannot be satisfied: " +
-         std::to_string(scheduled()) + " scheduled, " + std::to_string(remaining) + " remaining";
+  return "minCount (" + std::to_string(needed_) +
+         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
+         std::to_string(remaining) + " remaining";
 }
 
 // False: it has none, or error_ is set.
@@ -172,13 +176,15 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->nominated_to = state_.nominator.node_of(member.uid);
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
+  const NodeRows among = domain_ != nullptr ? domain_->nodes(state_.cluster) : NodeRows();
   Placement placement = state_.placer.decide({.framework = *framework_,
                                               .cycle = *attempt->cycle,
                                               .pod = *(member.aimed ? member.aimed : seen),
                                               .nominated_to = attempt->nominated_to,
-                                              .post_filter = false});
+                                              .post_filter = false,
+                                              .among = domain_ != nullptr ? &among : nullptr});
   looks_ += kLooksPerDecision;
-  if (state_.placer.class_stats().hits == known) looks_ += state_.cluster.node_count();
+  if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
   if (placement.node != nullptr) {
     std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
     if (reserved && reserved->ok()) {
@@ -220,7 +226,10 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   size_t remaining = order.size();
   const size_t nodes = state_.cluster.node_count();
   bool too_much = false;
-  for (Member& member : members_) member.now = {};
+  for (Member& member : members_) {
+    member.now = {};
+    if (first) member.fate = Member::Fate::kNotReached;
+  }
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
     if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
@@ -354,7 +363,8 @@ void GroupCycle::attempt(QueuedGroup& group) {
   }
   message_ = unsupported(*object_);
   if (!message_.empty()) {
-    refusals_.push_back({members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
+    refusals_.push_back(
+        {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
   sort_by_kind();
@@ -364,10 +374,27 @@ void GroupCycle::attempt(QueuedGroup& group) {
   state_.requeues_held = &requeues;
   Order order(members_.size());
   std::iota(order.begin(), order.end(), 0);
+  bool enough = object_->topology_key ? find_places_in_domains(group, order) : find_places(order);
+  if (enough) enough = permit(order);
+  if (!enough) undo(order);
+  state_.requeues_held = nullptr;
+  if (state_.environment.gave_up()) return;  // the loop ends
+  if (!enough) return fail(group);
+  for (ClusterEvent& event : requeues) {
+    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
+      this_state->queue.move_all(event, this_state->now_ms());
+    }});
+  }
+  commit(group, order);
+}
+
+// The order in which enough find a place, the most of those that are tried. False: there is none,
+// and what the last of them placed is still there.
+bool GroupCycle::find_places(Order& order) {
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
-  looks_ = 0;  // those of the first order had to be
-  Order best;  // enough have a place, but not all
+  if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
+  Order best;                          // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
     if (enough && placed_ > most) {
@@ -388,17 +415,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
     for (Member& member : members_) member.target = member.best;
     enough = place_in(order, true);
   }
-  if (enough) enough = permit(order);
-  if (!enough) undo(order);
-  state_.requeues_held = nullptr;
-  if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group);
-  for (ClusterEvent& event : requeues) {
-    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
-      this_state->queue.move_all(event, this_state->now_ms());
-    }});
-  }
-  commit(group, order);
+  return enough;
 }
 
 void GroupCycle::commit(QueuedGroup& group, const Order& order) {
@@ -460,7 +477,8 @@ void GroupCycle::fail(QueuedGroup& group) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(member, unschedulable, "pod group is unschedulable, " + message_);
+        tell(member, unschedulable,
+             std::string(message_.starts_with(kFailed) ? "" : kFailed) + message_);
         break;
       case Member::Fate::kNotReached:
         tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, message_);
@@ -516,12 +534,12 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   add("lastTransitionTime", stays ? object_->transition_time : sdk::time_text(now, false));
   request.body += ",\"observedGeneration\":" + std::to_string(object_->object.meta.generation);
   request.body += "}]}}";
-  state_.writer.request(std::move(request), [name = group.ns + "/" + group.name](
-                                                int answer, std::string_view body) {
-    if ((answer >= 200 && answer < 300) || answer == 404) return;
-    log_warn("the condition of a PodGroup could not be written",
-             {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
-  });
+  state_.writer.request(
+      std::move(request), [name = group.ns + "/" + group.name](int answer, std::string_view body) {
+        if ((answer >= 200 && answer < 300) || answer == 404) return;
+        log_warn("the condition of a PodGroup could not be written",
+                 {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
+      });
 }
 
 }  // namespace plimsoll

@@ -5,8 +5,8 @@
 // Its pods are put on nodes one after the other, each decided on as any other pod, assumed and
 // reserved: so the ledgers of zones, devices, volumes and claims know of those before. That happens
 // on the live state within one step of the loop, and nobody else sees it: if the group does not get
-// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound, each
-// by itself.
+// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound,
+// each by itself.
 //
 // Where that order fails, others are tried: who had no place goes first, then the largest, then
 // kinds of pods in other orders; some also for more places than the group needs. The work is
@@ -24,6 +24,7 @@
 
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/groups/group_domains.hpp"
 
 namespace plimsoll {
 
@@ -85,6 +86,7 @@ class GroupCycle {
   [[nodiscard]] bool waits_for_kinds();
   void sort_by_kind();
 
+  [[nodiscard]] bool find_places(Order& order);
   [[nodiscard]] bool place_in(const Order& order, bool first);
   [[nodiscard]] bool place(Member& member, Verdict& verdict);
   void refuse(const Member& member, const Diagnosis& diagnosis);
@@ -95,6 +97,19 @@ class GroupCycle {
   [[nodiscard]] bool permit(const Order& order);
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
+
+  // ---- within one domain of the network (domain_search.cpp)
+  [[nodiscard]] bool find_places_in_domains(const QueuedGroup& group, Order& order);
+  [[nodiscard]] bool find_domains(const QueuedGroup& group);
+  void judge_domains();
+  void wait_for_labels();
+  [[nodiscard]] bool try_domains(Order& order);
+  [[nodiscard]] bool try_orders_in_domains(Order& order);
+  void say_why_none(const Order& order);
+  [[nodiscard]] bool put_in_rank_order(const Order& order);
+  [[nodiscard]] size_t nodes_at_most() const {
+    return domain_ != nullptr ? domain_->rows.size() : state_.cluster.node_count();
+  }
 
   void commit(QueuedGroup& group, const Order& order);
   void fail(QueuedGroup& group);
@@ -123,6 +138,8 @@ class GroupCycle {
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
+  std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
+  const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
 };
 
 }  // namespace plimsoll

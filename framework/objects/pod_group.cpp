@@ -44,6 +44,15 @@ bool policy(WireValue& value, PodGroup& group) {
   });
 }
 
+// The API server allows for one.
+bool topology(WireValue& value, PodGroup& group) {
+  std::string asked;
+  const bool read = value.fields(
+      [&](std::string_view key, WireValue& field) { return key != "key" || own(field, &asked); });
+  if (!group.topology_key) group.topology_key = std::move(asked);
+  return read;
+}
+
 bool spec(WireValue& value, PodGroup& group) {
   const auto refuse_if = [&group](bool asked, std::string_view what) {
     if (asked && group.not_honoured.empty()) group.not_honoured = what;
@@ -65,9 +74,9 @@ bool spec(WireValue& value, PodGroup& group) {
     if (key == "resourceClaims") return any_of(field, &any) && refuse_if(any, "resourceClaims");
     if (key != "schedulingConstraints") return true;
     return field.fields([&](std::string_view name, WireValue& constraints) {
-             return name != "topology" || any_of(constraints, &any);
-           }) &&
-           refuse_if(any, "schedulingConstraints.topology");
+      return name != "topology" ||
+             constraints.items([&](WireValue& item) { return topology(item, group); });
+    });
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,7 +28,9 @@ struct PodGroup {
   std::string version;       // of the API: "v1beta1"
   std::string unreadable;    // as in the object
   std::string not_honoured;  // a field that asks for what this scheduler cannot do; empty: none
-  int64_t min_count = 1;     // of a gang; 1 of a basic group
+  // spec.schedulingConstraints.topology: all its pods go to nodes with one value of this label.
+  std::optional<std::string> topology_key;
+  int64_t min_count = 1;  // of a gang; 1 of a basic group
   int32_t priority = 0;
   bool gang = false;
   // status.conditions, PodGroupInitiallyScheduled; empty: it is not there.

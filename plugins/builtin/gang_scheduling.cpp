@@ -1,6 +1,7 @@
 // GangScheduling: the pods of a PodGroup of scheduling.k8s.io are placed together (KEP-4671). Where
-// it is enabled, the scheduler's queue and cycle treat them so; the plugin follows the PodGroups, and
-// stands for what the group as a whole waits for.
+// it is enabled, the scheduler's queue and cycle treat them so; the plugin follows the PodGroups,
+// and stands for what the group as a whole waits for.
+#include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 
 namespace plimsoll::builtin {
@@ -19,13 +20,19 @@ class GangScheduling {
     host.watch(kGroup, "v1beta1", kPlural);
   }
 
-  // The queue knows by itself what may help a group that is not complete.
-  std::array<plimsoll_event_interest, 0> events() const { return {}; }
+  // The queue knows by itself what may help a group that is not complete. One that is to stay
+  // within one domain of the network and has no place there waits for nodes and their labels.
+  static constexpr bool wakes_whom_it_gates = true;
+  std::array<plimsoll_event_interest, 1> events() const {
+    return {on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_LABEL)};
+  }
   Status pre_enqueue(Pod) { return Status::success(); }
 
   void object_event(const ObjectEvent& event) {
-    const bool missing = event.type == ObjectEvent::kSynced && event.json.find("false") != event.json.npos;
-    if (missing && event.resource == "podgroups.v1beta1.scheduling.k8s.io") host_.watch(kGroup, "v1", kPlural);
+    const bool missing =
+        event.type == ObjectEvent::kSynced && event.json.find("false") != event.json.npos;
+    if (missing && event.resource == "podgroups.v1beta1.scheduling.k8s.io")
+      host_.watch(kGroup, "v1", kPlural);
   }
   bool rests_on(Pod pod, std::string_view) const {
     return PLIMSOLL_HAS(&*pod, group) && pod->group.len != 0;

@@ -298,13 +298,15 @@ TEST(PodGroupKind, NamesWhatItCannotHonourOrRead) {
                          R"({"spec": {)" + spec + "}}");
   };
   EXPECT_EQ(
-      pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "rack"}]})")).not_honoured,
-      "schedulingConstraints.topology");
+      pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "rack"}]})")).topology_key,
+      "rack");
+  EXPECT_FALSE(pod_group(of(R"("schedulingConstraints": {"topology": []})")).topology_key);
   EXPECT_EQ(pod_group(of(R"("resourceClaims": [{"name": "c"}])")).not_honoured, "resourceClaims");
   EXPECT_EQ(pod_group(of(R"("parentCompositePodGroupName": "p")")).not_honoured,
             "parentCompositePodGroupName");
-  for (const char* bad : {R"("schedulingPolicy": {"gang": {"minCount": 0}})",
-                          R"("schedulingPolicy": 7)", R"("priority": "high")"}) {
+  for (const char* bad :
+       {R"("schedulingPolicy": {"gang": {"minCount": 0}})", R"("schedulingPolicy": 7)",
+        R"("priority": "high")", R"("schedulingConstraints": {"topology": [{"key": 1}]})"}) {
     const ObjectRef read = of(bad);
     EXPECT_NE(view(read->unreadable), "") << bad;
     EXPECT_EQ(view(read->meta.name), "g");
