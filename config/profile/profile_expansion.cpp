@@ -1,6 +1,7 @@
 #include "config/profile/profile_expansion.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "config/profile/plugin_checks.hpp"
@@ -135,14 +136,8 @@ class Expander {
     if (given != profile_.plugin_args.end()) return *given;
     PluginArgs args;
     args.name = args.written = name;
-    if (name == kKeepsBack) {
-      const auto is = [](bool yes) { return yes ? "true" : "false"; };
-      args.json = std::string(R"({"resourceClaims":)") + is(allocates_claims()) +
-                  R"(,"schedulingGroups":)" +
-                  is(runs_at(kPlacesGroups, ExtensionPoint::kPreEnqueue)) + "}";
-    } else {
-      args.json = "{}";
-    }
+    args.json = "{}";
+    if (name == kKeepsBack) args.json = what_is_done_for().dump();
     const auto look = [&](const std::vector<PluginRef>& plugins) {
       for (const PluginRef& plugin : plugins) {
         if (plugin.name == name) args.named_at = plugin.at;
@@ -150,6 +145,14 @@ class Expander {
     };
     for (const PluginSet& set : specific_.values) look(set.enabled);
     look(multi_point_.enabled);
+    return args;
+  }
+
+  // Which pods need not be kept back.
+  [[nodiscard]] nlohmann::json what_is_done_for() const {
+    nlohmann::json args = nlohmann::json::object();
+    if (allocates_claims()) args["resourceClaims"] = true;
+    if (runs_at(kPlacesGroups, ExtensionPoint::kPreEnqueue)) args["schedulingGroups"] = true;
     return args;
   }
 

@@ -74,7 +74,8 @@ void GroupCycle::judge_domains() {
   const auto profile = std::ranges::find(state_.options.profiles, framework_->scheduler_name(),
                                          &ProfileSpec::scheduler_name);
   const auto args = profile->args.find(std::string(kFit));
-  const bool ignores = args != profile->args.end() && args->second.find("ignored") != args->second.npos;
+  const bool ignores =
+      args != profile->args.end() && args->second.find("ignored") != args->second.npos;
   const DomainNeeds needs(pods, needed_ > placed_before_ ? needed_ - placed_before_ : 1, !ignores);
   bool skips = false;
   for (GroupDomain& domain : domains_) {

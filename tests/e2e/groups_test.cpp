@@ -1,5 +1,5 @@
-// Pods of a PodGroup against a real API server with the feature gate GenericWorkload: together or not
-// at all, and the group is told.
+// Pods of a PodGroup against a real API server with the feature gate GenericWorkload: together or
+// not at all, and the group is told.
 
 #include <gmock/gmock.h>
 
@@ -31,9 +31,8 @@ class GroupsTest : public E2eTest {
 
  protected:
   void add_node(const std::string& name, int cpu) {
-    create(kNodes, node_object(name, {{"cpu", std::to_string(cpu)},
-                                      {"memory", "64Gi"},
-                                      {"pods", "110"}}));
+    create(kNodes,
+           node_object(name, {{"cpu", std::to_string(cpu)}, {"memory", "64Gi"}, {"pods", "110"}}));
   }
   [[nodiscard]] std::string groups() const {
     return "/apis/scheduling.k8s.io/v1beta1/namespaces/" + ns() + "/podgroups";

@@ -54,9 +54,8 @@ int64_t free_of(const plimsoll_node_info& node, uint32_t index) {
 }
 
 size_t free_pods(const plimsoll_node_info& node) {
-  const int64_t most = PLIMSOLL_RESOURCE_PODS < node.resource_count
-                           ? node.allocatable[PLIMSOLL_RESOURCE_PODS]
-                           : 0;
+  const int64_t most =
+      PLIMSOLL_RESOURCE_PODS < node.resource_count ? node.allocatable[PLIMSOLL_RESOURCE_PODS] : 0;
   return most <= node.pod_count ? 0 : static_cast<size_t>(most - node.pod_count);
 }
 

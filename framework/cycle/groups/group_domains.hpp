@@ -1,6 +1,6 @@
 #pragma once
-// Domains of the network for a PodGroup that is to stay within one: the nodes that have one value of
-// a label (docs/groups.md). Kubernetes: pkg/scheduler/framework/plugins/topologyaware.
+// Domains of the network for a PodGroup that is to stay within one: the nodes that have one value
+// of a label (docs/groups.md). Kubernetes: pkg/scheduler/framework/plugins/topologyaware.
 
 #include <cstddef>
 #include <cstdint>
