@@ -176,13 +176,14 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->nominated_to = state_.nominator.node_of(member.uid);
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
-  const NodeRows among = domain_ != nullptr ? domain_->nodes(state_.cluster) : NodeRows();
+  const bool part = nodes_at_most() < state_.cluster.node_count();
+  const NodeRows among = part ? domain_->nodes(state_.cluster) : NodeRows();
   Placement placement = state_.placer.decide({.framework = *framework_,
                                               .cycle = *attempt->cycle,
                                               .pod = *(member.aimed ? member.aimed : seen),
                                               .nominated_to = attempt->nominated_to,
                                               .post_filter = false,
-                                              .among = domain_ != nullptr ? &among : nullptr});
+                                              .among = part ? &among : nullptr});
   looks_ += kLooksPerDecision;
   if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
   if (placement.node != nullptr) {
