@@ -24,22 +24,40 @@ std::optional<PluginIndex> filter_of(const Framework& framework, std::string_vie
 
 }  // namespace
 
-// As find_places, in the first domain that takes all, or else in the one that takes the most.
+// As find_places: in the narrowest domain that takes all; if there is none, where the group has to
+// be, in the domain that takes the most.
 bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) {
-  if (!find_domains(group)) return false;
-  judge_domains();
-  bool enough = try_domains(order) || try_orders_in_domains(order);
-  if (!error_.ok() || state_.environment.gave_up()) return false;
+  const bool has_to = !wish_.required.empty();
+  const auto profile = std::ranges::find(state_.options.profiles, framework_->scheduler_name(),
+                                         &ProfileSpec::scheduler_name);
+  const auto args = profile->args.find(std::string(kGangScheduling));
+  const auto levels =
+      levels_to_try(wish_, args == profile->args.end() ? std::vector<std::string>()
+                                                       : topology_levels(args->second));
+  const Order given = order;
+  bool enough = false;
+  for (const std::vector<std::string>& keys : levels) {
+    const bool is_last = has_to && &keys == &levels.back();
+    if (!find_domains(group, keys, is_last)) continue;
+    judge_domains(profile->args);
+    if (!is_last) std::erase_if(domains_, [](const auto& domain) { return !domain.may_hold_all; });
+    enough = try_domains(order, !is_last) || try_orders_in_domains(order, !is_last);
+    if (!error_.ok() || state_.environment.gave_up()) return false;
+    if (enough) break;
+    domain_ = nullptr;
+    order = given;
+  }
+  if (!enough && !has_to) return find_places(order);
   // A node may come into a domain, or out of one.
   if (!enough || placed_ < members_.size()) wait_for_labels();
   if (enough) enough = put_in_rank_order(order);
-  if (!enough) say_why_none(order);
+  if (!enough && error_.ok() && !domains_.empty()) say_why_none(order);
   return enough;
 }
 
-// Those whose nodes carry the label; where some of the group run already, it is theirs.
-bool GroupCycle::find_domains(const QueuedGroup& group) {
-  const std::string& key = *object_->topology_key;
+// Those whose nodes carry the labels; where some of the group run already, it is theirs.
+bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
+                              bool has_to) {
   std::vector<const plimsoll_pod*> placed;
   if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name)) {
     for (const plimsoll_pod* pod : known->pods) {
@@ -47,17 +65,16 @@ bool GroupCycle::find_domains(const QueuedGroup& group) {
     }
     std::ranges::sort(placed, {}, [](const plimsoll_pod* pod) { return view(pod->meta.name); });
   }
+  domains_.clear();
   std::string theirs;
-  if (!common_domain(state_.cluster, key, placed, theirs)) {
-    error_ = error_status(std::move(theirs));
+  if (!common_domain(state_.cluster, keys, placed, theirs)) {
+    if (has_to) error_ = error_status(std::move(theirs));
     return false;
   }
-  domains_ = domains_of(state_.cluster, key);
+  domains_ = domains_of(state_.cluster, keys);
   if (!placed.empty()) std::erase_if(domains_, [&](const auto& d) { return d.value != theirs; });
-  if (!domains_.empty()) return true;
-  message_ = "no feasible placements found";
-  wait_for_labels();
-  return false;
+  if (domains_.empty() && has_to) message_ = "no feasible placements found";
+  return !domains_.empty();
 }
 
 void GroupCycle::wait_for_labels() {
@@ -67,15 +84,12 @@ void GroupCycle::wait_for_labels() {
 }
 
 // What certainly cannot hold the group is not looked at, if the profile's filters ask for room.
-void GroupCycle::judge_domains() {
+void GroupCycle::judge_domains(const std::map<std::string, std::string>& args) {
   const std::optional<PluginIndex> fit = filter_of(*framework_, kFit);
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
-  const auto profile = std::ranges::find(state_.options.profiles, framework_->scheduler_name(),
-                                         &ProfileSpec::scheduler_name);
-  const auto args = profile->args.find(std::string(kFit));
-  const bool ignores =
-      args != profile->args.end() && args->second.find("ignored") != args->second.npos;
+  const auto given = args.find(std::string(kFit));
+  const bool ignores = given != args.end() && given->second.find("ignored") != std::string::npos;
   const DomainNeeds needs(pods, needed_ > placed_before_ ? needed_ - placed_before_ : 1, !ignores);
   bool skips = false;
   for (GroupDomain& domain : domains_) {
@@ -93,15 +107,16 @@ void GroupCycle::judge_domains() {
   for (const Member& member : members_) refuse(member, diagnosis);
 }
 
-// In their first order. False: enough have a place in none, and nobody has one.
-bool GroupCycle::try_domains(Order& order) {
+// In their first order. `all`: with less than all it is not done. False: enough have a place in
+// none, and nobody has one.
+bool GroupCycle::try_domains(Order& order, bool all) {
   const GroupDomain* best = nullptr;
   size_t most = 0;
   for (const GroupDomain& domain : domains_) {
     if (!domain.may_hold || domain.most_pods <= most) continue;
     domain_ = &domain;
     const bool enough = place_in(order, true);
-    if (enough && placed_ > most) {
+    if (enough && placed_ > most && !all) {
       most = placed_;
       best = domain_;
       if (placed_ < members_.size()) aim();
@@ -118,18 +133,19 @@ bool GroupCycle::try_domains(Order& order) {
   return place_in(order, true);
 }
 
-bool GroupCycle::try_orders_in_domains(Order& order) {
+bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
   if (kinds_.size() < 2) return false;
   const Order given = order;
   for (const GroupDomain& domain : domains_) {
     if (!domain.may_hold || !error_.ok() || state_.environment.gave_up()) continue;
     domain_ = &domain;
     order = given;
-    tried_.clear();
-    std::ranges::sort(permutation_);
-    orders_ = 0;
-    if (find_places(order)) return true;
+    if (find_places(order) && (!all || placed_ == members_.size())) return true;
     undo(order);
+    for (Member& member : members_) {
+      member.target.clear();
+      member.aimed = nullptr;
+    }
   }
   order = given;
   return false;

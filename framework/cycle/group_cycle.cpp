@@ -368,6 +368,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
         {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
+  wish_ = wish_of(*object_, *members_.front().pod);
   sort_by_kind();
   if (waits_for_kinds()) return fail(group);
 
@@ -375,7 +376,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
   state_.requeues_held = &requeues;
   Order order(members_.size());
   std::iota(order.begin(), order.end(), 0);
-  bool enough = object_->topology_key ? find_places_in_domains(group, order) : find_places(order);
+  bool enough = wish_.any() ? find_places_in_domains(group, order) : find_places(order);
   if (enough) enough = permit(order);
   if (!enough) undo(order);
   state_.requeues_held = nullptr;
@@ -392,6 +393,9 @@ void GroupCycle::attempt(QueuedGroup& group) {
 // The order in which enough find a place, the most of those that are tried. False: there is none,
 // and what the last of them placed is still there.
 bool GroupCycle::find_places(Order& order) {
+  tried_.clear();
+  orders_ = 0;
+  std::ranges::sort(permutation_);
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
   if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be

@@ -25,6 +25,7 @@
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
+#include "framework/cycle/groups/topology_wish.hpp"
 
 namespace plimsoll {
 
@@ -100,11 +101,12 @@ class GroupCycle {
 
   // ---- within one domain of the network (domain_search.cpp)
   [[nodiscard]] bool find_places_in_domains(const QueuedGroup& group, Order& order);
-  [[nodiscard]] bool find_domains(const QueuedGroup& group);
-  void judge_domains();
+  [[nodiscard]] bool find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
+                                  bool has_to);
+  void judge_domains(const std::map<std::string, std::string>& args);
   void wait_for_labels();
-  [[nodiscard]] bool try_domains(Order& order);
-  [[nodiscard]] bool try_orders_in_domains(Order& order);
+  [[nodiscard]] bool try_domains(Order& order, bool all);
+  [[nodiscard]] bool try_orders_in_domains(Order& order, bool all);
   void say_why_none(const Order& order);
   [[nodiscard]] bool put_in_rank_order(const Order& order);
   [[nodiscard]] size_t nodes_at_most() const {
@@ -138,6 +140,7 @@ class GroupCycle {
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
+  TopologyWish wish_;
   std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
   const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
 };

@@ -25,10 +25,20 @@ bool any_of(WireValue& value, bool* out) {
   });
 }
 
+bool annotations(WireValue& value, PodGroup& group) {
+  return value.fields([&](std::string_view key, WireValue& field) {
+    if (key == kPreferredTopology) return own(field, &group.preferred_topology);
+    // The spec counts first.
+    if (key != kRequiredTopology || !group.required_topology.empty()) return true;
+    return own(field, &group.required_topology);
+  });
+}
+
 bool metadata(WireValue& value, PodGroup& group) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "uid") return own(field, &group.uid);
     if (key == "generation") return field.integer(&group.object.meta.generation);
+    if (key == "annotations") return annotations(field, group);
     if (key == "creationTimestamp") return field.time(&group.object.meta.creation_ms);
     return key != "deletionTimestamp" || field.time(&group.object.meta.deletion_ms);
   });
@@ -49,7 +59,9 @@ bool topology(WireValue& value, PodGroup& group) {
   std::string asked;
   const bool read = value.fields(
       [&](std::string_view key, WireValue& field) { return key != "key" || own(field, &asked); });
-  if (!group.topology_key) group.topology_key = std::move(asked);
+  if (asked.empty() && group.not_honoured.empty())
+    group.not_honoured = "schedulingConstraints.topology without a key";
+  group.required_topology = std::move(asked);
   return read;
 }
 

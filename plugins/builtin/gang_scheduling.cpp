@@ -1,6 +1,12 @@
 // GangScheduling: the pods of a PodGroup of scheduling.k8s.io are placed together (KEP-4671). Where
 // it is enabled, the scheduler's queue and cycle treat them so; the plugin follows the PodGroups,
 // and stands for what the group as a whole waits for.
+#include <plimsoll/args.hpp>
+#include <set>
+#include <string>
+
+#include "framework/base/quote.hpp"
+#include "plugins/builtin/columns/label_rules.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 
@@ -16,7 +22,14 @@ class GangScheduling {
  public:
   static constexpr const char* kName = "GangScheduling";
 
-  explicit GangScheduling(const Host& host) : host_(host) {
+  GangScheduling(const Host& host, std::string_view args_json) : host_(host) {
+    read_args(host, args_json, {"GangSchedulingArgs"}, [](Args& args) {
+      std::set<std::string> levels;
+      args.each_name("topologyLevels", [&](const std::string& path, const std::string& key) {
+        require_label_key(args, path, key);
+        if (!levels.insert(key).second) args.problem_at(path, go_quoted(key) + " is listed before");
+      });
+    });
     host.watch(kGroup, "v1beta1", kPlural);
   }
 

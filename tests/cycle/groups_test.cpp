@@ -17,6 +17,7 @@
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
+#include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/objects/kinds.hpp"
@@ -78,6 +79,7 @@ class Counter {
 struct WorldOptions {
   bool stepwise = true;
   std::string fit_args{};
+  std::string gang_args{};
   bool counts = false;  // looks at nodes; nothing is checked by looking again then
 };
 
@@ -97,6 +99,7 @@ class World final : public ApiWriter {
     profile.at(ExtensionPoint::kPermit) = {{Doorman::kName}};
     auto& filters = profile.at(ExtensionPoint::kFilter);
     if (wanted.counts) filters.insert(filters.begin(), {Counter::kName});
+    if (!wanted.gang_args.empty()) profile.args["GangScheduling"] = wanted.gang_args;
     if (!wanted.fit_args.empty()) profile.args["NodeResourcesFit"] = wanted.fit_args;
     for (PluginEntry& entry : profile.at(ExtensionPoint::kScore)) {
       entry.weight = entry.name == "TaintToleration" ? 3
@@ -941,6 +944,110 @@ TEST_F(TopologyTest, PodsGoAlongTheNodesInTheOrderOfTheirIndex) {
     EXPECT_GE(at, last) << name << " on " << world_.node_of(name);
     last = at;
   }
+}
+
+// Blocks of racks; the racks of each block have the same names.
+class LevelsTest : public TopologyTest {
+ protected:
+  LevelsTest()
+      : TopologyTest({.stepwise = false, .gang_args = R"({"topologyLevels":["block","rack"]})"}) {
+    for (const char* block : {"x", "y"}) {
+      for (const char* rack : {"1", "2"}) {
+        for (const char* name : {"a", "b"}) {
+          Json node = node_in(rack, std::string(block) + rack + name, "4");
+          node["metadata"]["labels"]["block"] = block;
+          world_.add_node(node);
+        }
+      }
+    }
+  }
+  // Pods of 2 CPUs. Where they are: "x1", or "x", or "" if they are in no rack, no block.
+  std::string place_of(int count, const Json& annotations) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+      names.push_back("p" + std::to_string(i));
+      Json pod = pod_of(names.back(), "2");
+      pod["metadata"]["annotations"] = annotations;
+      world_.save_pod(pod);
+    }
+    world_.settle();
+    EXPECT_EQ(bound(names), static_cast<size_t>(count));
+    std::string place = world_.node_of("p0").substr(0, 2);
+    for (const std::string& name : names) {
+      while (!world_.node_of(name).starts_with(place)) place.pop_back();
+    }
+    return place;
+  }
+  void wish(int min_count, const std::string& required, const std::string& preferred) {
+    Json group = GroupTest::group_of(min_count);
+    if (!required.empty())
+      group["metadata"]["annotations"]["topology.plimsoll.io/required"] = required;
+    if (!preferred.empty())
+      group["metadata"]["annotations"]["topology.plimsoll.io/preferred"] = preferred;
+    world_.save_group(group);
+    world_.settle();
+  }
+};
+
+TEST_F(LevelsTest, TheNarrowestDomainThatHoldsAllIsTakenWithinTheOneRequired) {
+  running("other", "2", "y2b", false);
+  wish(3, "block", "");
+  EXPECT_EQ(place_of(3, {}), "y2") << "a rack of one block, the one that it fills";
+}
+
+TEST_F(LevelsTest, MoreThanARackHoldsStaysInTheBlock) {
+  wish(6, "block", "");
+  EXPECT_EQ(place_of(6, {}).size(), 1U);
+}
+
+TEST_F(LevelsTest, MoreThanABlockHoldsIsRefusedIfRequiredAndSpreadIfPreferred) {
+  wish(9, "block", "");
+  std::vector<std::string> names;
+  for (int i = 0; i < 9; ++i) {
+    names.push_back("p" + std::to_string(i));
+    world_.save_pod(pod_of(names.back(), "2"));
+  }
+  world_.settle();
+  EXPECT_EQ(bound(names), 0U);
+  wish(9, "", "rack");
+  node("", "far", "1");  // an event that may help
+  world_.settle();
+  EXPECT_EQ(bound(names), 9U);
+}
+
+TEST_F(LevelsTest, PreferredGoesUpLevelByLevel) {
+  wish(5, "", "rack");
+  EXPECT_EQ(place_of(5, {}).size(), 1U) << "no rack holds five, each block does";
+}
+
+TEST_F(LevelsTest, LateMembersOfAGroupThatPrefersJoinTheOthersIfThereIsRoom) {
+  running("old", "2", "x2a", true);
+  wish(1, "", "rack");
+  EXPECT_EQ(place_of(2, {}), "x2");
+  pod("late", "4");
+  EXPECT_EQ(world_.node_of("late").substr(0, 1), "x") << "the rack is full, the block is not";
+}
+
+TEST_F(LevelsTest, KueuesAnnotationsOfPodsCount) {
+  wish(4, "", "");
+  EXPECT_EQ(place_of(4, {{"kueue.x-k8s.io/podset-required-topology", "rack"}}).size(), 2U);
+}
+
+TEST(TopologyLevels, AreTriedFromTheNarrowest) {
+  using Keys = std::vector<std::vector<std::string>>;
+  const std::vector<std::string> levels{"block", "rack", "host"};
+  EXPECT_EQ(levels_to_try({"block", ""}, levels),
+            (Keys{{"block", "rack", "host"}, {"block", "rack"}, {"block"}}));
+  EXPECT_EQ(levels_to_try({"host", ""}, levels), (Keys{{"block", "rack", "host"}}));
+  EXPECT_EQ(levels_to_try({"", "rack"}, levels),
+            (Keys{{"block", "rack", "host"}, {"block", "rack"}, {"block"}}));
+  EXPECT_EQ(levels_to_try({"zone", "rack"}, levels), (Keys{{"zone", "block", "rack", "host"},
+                                                           {"zone", "block", "rack"},
+                                                           {"zone", "block"},
+                                                           {"zone"}}));
+  EXPECT_EQ(levels_to_try({"zone", "row"}, levels), (Keys{{"zone", "row"}, {"zone"}}));
+  EXPECT_EQ(levels_to_try({"", "row"}, {}), (Keys{{"row"}}));
+  EXPECT_EQ(levels_to_try({"zone", ""}, levels), (Keys{{"zone"}}));
 }
 
 TEST(GroupDomains, NamesAndIndicesAreComparedAsNumbers) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <tuple>
 
 #include "framework/api/lists.hpp"
@@ -59,49 +58,58 @@ size_t free_pods(const plimsoll_node_info& node) {
   return most <= node.pod_count ? 0 : static_cast<size_t>(most - node.pod_count);
 }
 
+// False: the node lacks one of the labels. A value has no '/'.
+bool read_values(const plimsoll_node& node, const std::vector<std::string>& keys,
+                 std::string& out) {
+  out.clear();
+  for (const std::string& key : keys) {
+    const plimsoll_str* value = find_label(node.meta.labels, str(key));
+    if (value == nullptr) return false;
+    if (&key != &keys.front()) out += '/';
+    out += view(*value);
+  }
+  return true;
+}
+
 }  // namespace
 
-std::vector<GroupDomain> domains_of(const ClusterState& cluster, std::string_view key) {
-  std::map<std::string_view, GroupDomain> found;
-  const plimsoll_str name = str(key);
+std::vector<GroupDomain> domains_of(const ClusterState& cluster,
+                                    const std::vector<std::string>& keys) {
+  std::map<std::string, GroupDomain> found;
+  std::string value;
   GroupDomain* last = nullptr;  // neighbours are often of one domain
   for (const plimsoll_node_info* row : cluster.rows()) {
-    const plimsoll_str* value = find_label(row->node->meta.labels, name);
-    if (value == nullptr) continue;
-    if (last == nullptr || last->value != view(*value)) {
-      last = &found[view(*value)];
-      last->value = view(*value);
+    if (!read_values(*row->node, keys, value)) continue;
+    if (last == nullptr || last->value != value) {
+      last = &found[value];
+      last->value = value;
     }
     last->rows.push_back(row);
     last->slots.push_back(row->slot);
   }
   std::vector<GroupDomain> domains;
   domains.reserve(found.size());
-  for (auto& [value, domain] : found) domains.push_back(std::move(domain));
+  for (auto& [name, domain] : found) domains.push_back(std::move(domain));
   return domains;
 }
 
-bool common_domain(const ClusterState& cluster, std::string_view key,
+bool common_domain(const ClusterState& cluster, const std::vector<std::string>& keys,
                    const std::vector<const plimsoll_pod*>& pods, std::string& value) {
   const std::string cannot = "cannot determine domain for already scheduled pods: ";
-  std::optional<std::string_view> seen;
+  std::string seen, own;
   for (const plimsoll_pod* pod : pods) {
     const NodeInfo* node = cluster.node(view(pod->node_name));
-    const plimsoll_str* label = node == nullptr || node->node() == nullptr
-                                    ? nullptr
-                                    : find_label(node->node()->meta.labels, str(key));
-    if (label == nullptr) {
+    if (node == nullptr || node->node() == nullptr || !read_values(*node->node(), keys, own)) {
       value = cannot + "no topology domain found for pod " + full_name(*pod);
       return false;
     }
-    if (seen && *seen != view(*label)) {
-      value = cannot + "more than 1 domain found for pod group: " + std::string(*seen) + ", " +
-              std::string(view(*label));
+    if (pod != pods.front() && seen != own) {
+      value = cannot + "more than 1 domain found for pod group: " + seen + ", " + own;
       return false;
     }
-    seen = view(*label);
+    seen = own;
   }
-  value = seen.value_or("");
+  value = seen;
   return true;
 }
 

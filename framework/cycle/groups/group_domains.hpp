@@ -14,7 +14,7 @@
 namespace plimsoll {
 
 struct GroupDomain {
-  std::string_view value;  // of the label
+  std::string value;  // of the labels, joined with '/'
   std::vector<const plimsoll_node_info*> rows;
   std::vector<uint32_t> slots;  // of these; they rise
   // What sums of what is free say; see DomainNeeds.
@@ -28,13 +28,13 @@ struct GroupDomain {
   }
 };
 
-// By value. All is valid until the set of nodes or a node's labels change.
+// The nodes that carry all these labels, by their values. Valid until the set of nodes changes.
 [[nodiscard]] std::vector<GroupDomain> domains_of(const ClusterState& cluster,
-                                                  std::string_view key);
+                                                  const std::vector<std::string>& keys);
 
-// The value that the nodes of all these pods have. False: they do not share one, and `value` says
+// The values that the nodes of all these pods have. False: they do not share them, and `value` says
 // so, in kube-scheduler's words.
-[[nodiscard]] bool common_domain(const ClusterState& cluster, std::string_view key,
+[[nodiscard]] bool common_domain(const ClusterState& cluster, const std::vector<std::string>& keys,
                                  const std::vector<const plimsoll_pod*>& pods, std::string& value);
 
 // What pods ask for, held against what nodes have free. It says only what is certain whatever
