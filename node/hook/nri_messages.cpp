@@ -10,7 +10,7 @@ using protozero::pbf_reader;
 using protozero::pbf_writer;
 
 constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
-constexpr const char* kVersion = "v0.12.0";
+constexpr const char* kVersion = "v0.12.5";
 constexpr std::int32_t kCreateContainer = 1 << 3;  // CREATE_CONTAINER is event 4
 constexpr std::int32_t kRefused = 9;               // FAILED_PRECONDITION
 
@@ -181,9 +181,12 @@ std::string encode_registration(const std::string& name, const std::string& inde
   return out;
 }
 
+// ConfigureResponse{events=2, failure_policy=3{fail_request=1}}
 std::string encode_subscription() {
   std::string out;
-  pbf_writer(out).add_int32(1, kCreateContainer);
+  pbf_writer writer(out);
+  writer.add_int32(2, kCreateContainer);
+  pbf_writer(writer, 3).add_bool(1, true);
   return out;
 }
 

@@ -39,7 +39,8 @@ struct Container {
 };
 
 [[nodiscard]] std::string encode_registration(const std::string& name, const std::string& index);
-// Configure's answer: the hook wants to hear of containers that are made, and of nothing else.
+// Configure's answer: the hook wants to hear of containers that are made, and of nothing else. One
+// for which it could not answer is not to be made (NRI 0.12.5 and later).
 [[nodiscard]] std::string encode_subscription();
 
 struct NewContainer {
