@@ -8,6 +8,7 @@
 #include "framework/base/json_path.hpp"
 #include "framework/base/log.hpp"
 #include "node/exporter/report_kind.hpp"
+#include "plugins/nodedevice/devices/device_object.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -102,6 +103,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   DeviceReport report = report_devices(found_, published, in_use,
                                        sdk::time_text(std::chrono::system_clock::now(), false));
   report.annotations[kBoot] = options_.boot;
+  report.annotations[devices::kHookAnnotation] = hook_ ? DeviceHook::kName : "";
   if (held) {
     report.annotations[kCheckpoints] = checkpoint_text(*held, named, found_, report.devices);
   }
@@ -160,7 +162,7 @@ void DeviceReporter::look_at_policy(const std::stop_token& stop) {
 }
 
 void DeviceReporter::tell_hook(const ClusterView& cluster) {
-  if (!hook_) return;
+  if (!hook_ || reported_.is_null()) return;  // before the first look nothing is known of devices
   std::map<std::string, PodDevices> pods;
   for (const auto& [uid, pod] : cluster.allocated) {
     const auto made = sdk::parse_time(pod.created);

@@ -16,7 +16,6 @@
 namespace plimsoll::node {
 namespace {
 
-constexpr const char* kName = "plimsoll";
 constexpr const char* kIndex = "90";  // after others that adjust containers
 constexpr std::chrono::milliseconds kTick{200};
 

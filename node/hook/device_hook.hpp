@@ -31,6 +31,8 @@ struct HookOptions {
 
 class DeviceHook {
  public:
+  static constexpr const char* kName = "plimsoll";  // the plugin's, for the runtime
+
   // `registry` may be null.
   DeviceHook(HookOptions options, metrics::Registry* registry);
   ~DeviceHook();  // closes the connection

@@ -1,6 +1,6 @@
 #pragma once
-// A container runtime whose side of NRI is containerd's own code: the program of tests/node/runtime,
-// a process that can be killed and started again while its containers live on.
+// A container runtime whose side of NRI is containerd's own code: the program of
+// tests/node/runtime, a process that can be killed and started again while its containers live on.
 
 #include <gtest/gtest.h>
 

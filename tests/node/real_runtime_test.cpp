@@ -144,9 +144,9 @@ class RealRuntimeTest : public ::testing::Test {
   }
   static void expect_given(const json& answer, const Case& pod) {
     EXPECT_EQ(answer["error"], "") << pod.annotation;
-    for (const auto& [what, wanted] : {std::pair("devices", &pod.devices),
-                                       std::pair("rules", &pod.rules),
-                                       std::pair("variables", &pod.variables)}) {
+    for (const auto& [what, wanted] :
+         {std::pair("devices", &pod.devices), std::pair("rules", &pod.rules),
+          std::pair("variables", &pod.variables)}) {
       const json& given = answer[what];
       EXPECT_EQ(given.is_null() ? json::array() : given, *wanted) << what << pod.annotation;
     }
