@@ -8,7 +8,6 @@
 #include "framework/base/json_path.hpp"
 #include "framework/base/log.hpp"
 #include "node/exporter/report_kind.hpp"
-#include "plugins/nodedevice/devices/device_object.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -103,7 +102,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   DeviceReport report = report_devices(found_, published, in_use,
                                        sdk::time_text(std::chrono::system_clock::now(), false));
   report.annotations[kBoot] = options_.boot;
-  report.annotations[devices::kHookAnnotation] = hook_ ? DeviceHook::kName : "";
+  report.annotations[kHookAnnotation] = hook_ ? DeviceHook::kName : "";
   if (held) {
     report.annotations[kCheckpoints] = checkpoint_text(*held, named, found_, report.devices);
   }
