@@ -20,6 +20,8 @@ constexpr const char* kBoot = "plimsoll.io/boot-id";  // also says that the obje
 // in milliseconds.
 constexpr const char* kGuard = "plimsoll-device-allocated";
 constexpr std::int64_t kGuardBegins = 60'000;
+constexpr int kEventsAtOnce = 20;
+constexpr std::size_t kEventName = 200;  // the API server adds some
 constexpr const char* kCheckpoints = "node.koordinator.sh/devices-checkpoints";
 
 const informer::ResourceType& device_kind() {
@@ -81,6 +83,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   }
   if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
   tell_hook(cluster);
+  tell_missed(stop);
   if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
   json published = json::parse(cluster.devices.text, nullptr, false);
   if (!published.is_object()) published = json::object();
@@ -178,6 +181,53 @@ void DeviceReporter::tell_hook(const ClusterView& cluster) {
                             "apply deploy/node-hook.yaml";
   }
   hook_->know(std::move(pods));
+}
+
+void DeviceReporter::tell_missed(const std::stop_token& stop) {
+  if (!hook_) return;
+  std::set<std::string> told;
+  int left = kEventsAtOnce;
+  for (const MissedContainer& each : hook_->missed()) {
+    if (told_missed_.contains(each.id)) {
+      told.insert(each.id);
+      continue;
+    }
+    if (left-- <= 0) continue;
+    const std::string now = sdk::time_text(std::chrono::system_clock::now(), false);
+    const json event = {
+        {"apiVersion", "v1"},
+        {"kind", "Event"},
+        {"metadata",
+         {{"generateName", each.pod.name.substr(0, kEventName) + "-"}, {"namespace", each.pod.ns}}},
+        {"involvedObject",
+         {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"namespace", each.pod.ns},
+          {"name", each.pod.name},
+          {"uid", each.pod.uid}}},
+        {"type", "Warning"},
+        {"reason", "DevicesMissed"},
+        {"message", "container " + each.name +
+                        " was made without its devices while plimsoll-node was "
+                        "away: make the pod anew"},
+        {"source", {{"component", "plimsoll-node"}, {"host", node_}}},
+        {"firstTimestamp", now},
+        {"lastTimestamp", now},
+        {"count", 1}};
+    informer::HttpRequest request;
+    request.method = "POST";
+    request.path = "/api/v1/namespaces/" + informer::url_encode(each.pod.ns) + "/events";
+    request.content_type = "application/json";
+    request.body = event.dump(-1, ' ', false, json::error_handler_t::replace);
+    const auto answer = informer::call(client_, std::move(request), stop);
+    if (!answer) continue;  // the next pass tells it
+    told.insert(each.id);
+    if (!answer->ok()) {
+      log_warn("an event was not written",
+               {{"reason", informer::response_error("events", *answer).message}});
+    }
+  }
+  told_missed_ = std::move(told);
 }
 
 // No call shows that a card had a fault, and a new start of this program mends none.

@@ -61,11 +61,14 @@ Pod pod(pbf_reader in) {
   return pod;
 }
 
-// Container{pod_sandbox_id=2, name=3, annotations=6}
+// Container{id=1, pod_sandbox_id=2, name=3, annotations=6}
 Container container(pbf_reader in) {
   Container container;
   while (in.next()) {
     switch (in.tag()) {
+      case 1:
+        container.id = text(in);
+        break;
       case 2:
         container.pod_id = text(in);
         break;

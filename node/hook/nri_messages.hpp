@@ -34,7 +34,7 @@ struct Pod {
   std::string allocated;  // its annotation device-allocated
 };
 struct Container {
-  std::string pod_id, name;
+  std::string id, pod_id, name;
   bool marked = false;
 };
 

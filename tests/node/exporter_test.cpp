@@ -661,6 +661,27 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
   }
 }
 
+TEST_F(DeviceExporterTest, AContainerThatTheHookMissedIsToldAtItsPod) {
+  FakeRuntime runtime;
+  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
+  start_running();
+  const std::string annotation = R"({"gpu":[{"minor":7}]})";
+  const auto events = [&] { return (*store_.list(sandbox::kEvents, "default")).objects; };
+  for (int i = 0; i < 2; ++i) {
+    (void)runtime.accept({{{"given", {{kAllocatedAnnotation, annotation}}}, true},
+                          {{"missed", {{kAllocatedAnnotation, annotation}}}, false}});
+    ASSERT_TRUE(eventually([&] { return !events().empty(); }));
+    runtime.drop();  // it tells the same again
+  }
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  ASSERT_EQ(events().size(), 1U);
+  const json event = events().front()->parse();
+  EXPECT_EQ(event["reason"], "DevicesMissed");
+  EXPECT_EQ(event["involvedObject"]["uid"], "missed");
+  EXPECT_EQ(event["involvedObject"]["name"], "name-missed");
+  EXPECT_THAT(event["message"].get<std::string>(), HasSubstr("container main was made without"));
+}
+
 TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
   kubelet_.add_gpu("gpu-0");
   machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMemoryInfo");
