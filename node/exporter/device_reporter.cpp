@@ -170,7 +170,7 @@ void DeviceReporter::tell_hook(const ClusterView& cluster) {
     const auto made = sdk::parse_time(pod.created);
     PodDevices& devices = pods[uid];
     if (guarded_since_ && made && *made >= *guarded_since_ + kGuardBegins) {
-      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files);
+      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files, pod.isolation);
       continue;
     }
     devices.annotation = pod.annotation;

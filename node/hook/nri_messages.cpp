@@ -207,13 +207,21 @@ Result<NewContainer> decode_new_container(std::string_view message) {
   });
 }
 
-// CreateContainerResponse{adjust=1 ContainerAdjustment{annotations=2, env=4, linux=6{devices=1}}}
+// CreateContainerResponse{adjust=1 ContainerAdjustment{annotations=2, mounts=3, env=4,
+// linux=6{devices=1}}}
 std::string encode_adjustment(const PodDevices& devices) {
   std::string out;
   {
     pbf_writer answer(out);
     pbf_writer adjust(answer, 1);
     add_entry(adjust, 2, kMark, "true");
+    for (const std::string& path : devices.mounts) {
+      pbf_writer mount(adjust, 3);
+      mount.add_string(1, path);
+      mount.add_string(2, "bind");
+      mount.add_string(3, path);
+      mount.add_string(4, "rbind");
+    }
     for (const auto& [name, value] : devices.variables) add_entry(adjust, 4, name, value);
     pbf_writer linux_part(adjust, 6);
     for (const DeviceNode& node : devices.nodes) {

@@ -650,6 +650,17 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
   EXPECT_THAT(create(late).devices,
               testing::ElementsAre("/dev/nvidia7 c 195:7", "/dev/nvidiactl c 195:255"));
   EXPECT_TRUE(eventually([&] { return annotation("plimsoll.io/device-hook") == "plimsoll"; }));
+  const std::string share =
+      R"({"gpu":[{"minor":7,"resources":{"koordinator.sh/gpu-memory-ratio":"50"}}]})";
+  make(kPods, {{"metadata",
+                {{"name", "share"},
+                 {"namespace", "default"},
+                 {"labels", {{kIsolationLabel, "MPS"}}},
+                 {"annotations", {{kAllocatedAnnotation, share}}}}},
+               {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}});
+  const std::string held = (*store_.get(kPods, {"default", "share"}))->uid;
+  EXPECT_THAT(runtime.create({held, {{kAllocatedAnnotation, share}}}).error,
+              HasSubstr("nothing is known here of MPS"));
   for (const auto& guard : guards) {
     const json before = (*store_.get(guard, {"", "plimsoll-device-allocated"}))->parse();
     ASSERT_TRUE(store_.remove(guard, {"", "plimsoll-device-allocated"}, {}));

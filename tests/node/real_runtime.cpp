@@ -32,7 +32,7 @@ std::string RealRuntime::start() {
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, (folder_ / "control.sock").c_str(), sizeof address.sun_path - 1);
+  std::strncpy(address.sun_path, control().c_str(), sizeof address.sun_path - 1);
   control_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (connect(control_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return {};
   return std::strerror(errno);

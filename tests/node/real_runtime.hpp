@@ -19,6 +19,8 @@ class RealRuntime {
   ~RealRuntime();
 
   [[nodiscard]] std::filesystem::path socket() const { return folder_ / "nri.sock"; }
+  // Where it takes requests.
+  [[nodiscard]] std::filesystem::path control() const { return folder_ / "control.sock"; }
   // Why there is none; empty: it runs.
   [[nodiscard]] std::string start();
   void kill();

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
 #include <iostream>
 #include <map>
 
@@ -49,32 +48,11 @@ class RealRuntimeTest : public ::testing::Test {
       GTEST_SKIP() << "SKIPPED: " << none;
     }
     machine_.make_dgx();
-    files_ = {machine_.sys(), machine_.sys().parent_path() / "proc"};
-    write(files_.proc / "devices", "Character devices:\n195 nvidia\n511 nvidia-uvm\n");
-    for (int nic = 0; nic < kNics; ++nic) {  // with a function each
-      const std::string bus = std::to_string(nic + 1);
-      const std::string address = "0000:" + bus + "5:00.";
-      machine_.set(address + "0", "virtfn0", "->../" + address + "1");
-      machine_.add({"pci0000:" + bus + "0", "0000:" + bus + "0:01.0", address + "1"},
-                   {{"physfn", "->../" + address + "0"}});
-      for (int function = 0; function < 2; ++function) {
-        const std::string number = std::to_string(nic + kNics * function);
-        const std::string verbs = "infiniband_verbs/uverbs" + number;
-        const std::string at = address + std::to_string(function);
-        machine_.set(at, verbs + "/dev", "231:" + std::to_string(192 + nic + kNics * function));
-        machine_.set(at, verbs + "/uevent", "DEVNAME=infiniband/uverbs" + number);
-      }
-    }
-    write(files_.sys / "class/misc/rdma_cm/dev", "10:58\n");
-    write(files_.sys / "class/misc/rdma_cm/uevent", "DEVNAME=infiniband/rdma_cm\n");
+    machine_.make_dgx_nodes();
+    files_ = {machine_.sys(), machine_.proc()};
     DeviceFinder finder(machine_.options(), [] {});
     found_ = report_devices(finder.find(nullptr), json::object(), {}, "").devices;
     start_hook();
-  }
-
-  static void write(const std::filesystem::path& file, const std::string& text) {
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
   }
 
   void start_hook(std::chrono::milliseconds patience = {}) {
@@ -110,6 +88,7 @@ class RealRuntimeTest : public ::testing::Test {
                                   {"id", "GPU-" + minor},
                                   {"resources",
                                    {{"koordinator.sh/gpu-core", std::to_string(share)},
+                                    {"koordinator.sh/gpu-memory", "4Gi"},
                                     {"koordinator.sh/gpu-memory-ratio", std::to_string(share)}}}});
       made.add("/dev/nvidia" + minor, "195:" + minor);
       made.add("/dev/nvidiactl", "195:255");
@@ -285,6 +264,17 @@ TEST_F(RealRuntimeTest, FindsWhatWasMadeWithoutIt) {
   ASSERT_EQ(runtime_.start(), "");
   runtime_.wait_for(1);
   EXPECT_EQ(missed(), 0);
+}
+
+TEST_F(RealRuntimeTest, TheLibraryOfAShareIsMounted) {
+  const Case pod = make_case(1, {3}, 25, {}, false);
+  PodDevices devices = devices_of_pod(pod.annotation, found_, files_);
+  devices.mounts = {"/usr/local/vgpu/libvgpu.so"};
+  hook_->know({{pod.uid, devices}});
+  const json answer = create(pod);
+  expect_given(answer, pod);
+  EXPECT_EQ(answer["mounts"],
+            json({"/usr/local/vgpu/libvgpu.so /usr/local/vgpu/libvgpu.so rbind"}));
 }
 
 // A card that fails, and one that is another one now.
