@@ -76,12 +76,13 @@ class Contest {
   }
 
   Result<Measure> run() {
-    auto cluster = test::KubeCluster::start();
+    auto cluster = test::KubeCluster::start({.apiserver_flags = server_flags(load_.shape)});
     if (!cluster) return fail(cluster.error());
     cluster_ = std::move(*cluster);
     const auto ran = prepare().and_then([this] {
       return contestant_ == Contestant::kCeiling ? run_ceiling()
              : load_.arrival > 0                 ? run_arrival()
+             : load_.shape == Shape::kGang       ? run_gang()
                                                  : run_waiting();
     });
     if (!ran) return fail(ran.error().within(load_.name));
@@ -91,7 +92,9 @@ class Contest {
  private:
   Result<void> prepare() {
     FleetShape fleet = load_.fleet;
-    fleet.pods = load_.arrival > 0 ? 0 : pods_;
+    const bool later =
+        load_.arrival > 0 || (load_.shape == Shape::kGang && contestant_ != Contestant::kCeiling);
+    fleet.pods = later ? 0 : pods_;
     return create_shaped(*cluster_, load_.shape, fleet).and_then([this]() -> Result<void> {
       auto watch = BindingWatch::start(*cluster_);
       if (!watch) return fail(watch.error());
@@ -116,6 +119,8 @@ class Contest {
           load_.profile == Profile::kTopology ? "kube-scheduler-nrt" : "kube-scheduler";
       command.argv = {(programs_.peers / program).string(), "--config", config.string(),
                       "--secure-port", "0"};
+      if (load_.shape == Shape::kGang)
+        command.argv.emplace_back("--feature-gates=GenericWorkload=true");
     }
     start_marks();
     auto child = test::ChildProcess::start(command);
@@ -169,7 +174,8 @@ class Contest {
   }
 
   void rates() {
-    const auto bound = watch_->bound();
+    auto bound = watch_->bound();
+    bound.erase("pod-" + std::to_string(pods_));  // the one of start_and_try()
     Clock::time_point first = Clock::time_point::max();
     Clock::time_point last = Clock::time_point::min();
     for (const auto& [name, at] : bound) {
@@ -231,15 +237,35 @@ class Contest {
   }
 
   // Schedules one pod first, so that the measurement does not include the start.
-  Result<void> run_arrival() {
-    test::KubeClient client(cluster_->admin());
-    const test::KubeObject first = pod(pods_);
-    return start_scheduler()
-        .and_then([&]() -> Result<void> {
-          const auto reply = client.request("POST", first.path, first.body);
-          if (!reply.ok()) return fail(ErrorCode::kInternal, "creating a pod: " + reply.body);
-          return wait_bound(1);
+  Result<void> start_and_try() {
+    return start_scheduler().and_then([this]() -> Result<void> {
+      const test::KubeObject first = pod(pods_);
+      const auto reply =
+          test::KubeClient(cluster_->admin()).request("POST", first.path, first.body);
+      if (!reply.ok()) return fail(ErrorCode::kInternal, "creating a pod: " + reply.body);
+      return wait_bound(1);
+    });
+  }
+
+  // From when the last pod of the group is there.
+  Result<void> run_gang() {
+    return start_and_try()
+        .and_then([this] {
+          return create_shaped(*cluster_, load_.shape, {.nodes = 0, .pods = pods_, .zones = 0});
         })
+        .and_then([this] {
+          start_marks();
+          return wait_bound(static_cast<std::size_t>(pods_) + 1);
+        })
+        .and_then([this] { return wait_events(pods_ + 1); })
+        .map([this] {
+          rates();
+          finish();
+        });
+  }
+
+  Result<void> run_arrival() {
+    return start_and_try()
         .and_then([&]() -> Result<void> {
           start_marks();
           return create_steadily();

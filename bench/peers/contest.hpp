@@ -39,10 +39,11 @@ struct Programs {
 struct Measure {
   int pods = 0;
   int bound = 0;
-  double per_second = 0;  // from the first binding to the last
-  double per_second_from_start = 0;
+  double per_second = 0;              // from the first binding to the last
+  double per_second_from_start = 0;   // as first_binding
   double with_events_per_second = 0;  // until the last event too
-  double first_binding = 0;           // seconds from the scheduler's start
+  // Seconds from the scheduler's start; of a group, from when the last of its pods was created.
+  double first_binding = 0;
   double cpu_ms = 0;         // of the scheduler per pod, from its start until the last event
   double server_cpu_ms = 0;  // of the API server per pod, in the same time
   double peak_mib = 0;       // of the scheduler

@@ -41,7 +41,7 @@ Load shaped(std::string name, Shape shape, std::optional<int> peer_pods) {
           .peer_pods = peer_pods};
 }
 
-Load claiming(std::string name, Shape shape, int pods) {
+Load on_500_nodes(std::string name, Shape shape, int pods) {
   return {.name = std::move(name),
           .profile = Profile::kDefault,
           .fleet = {.nodes = 500, .pods = pods, .zones = 0},
@@ -73,8 +73,9 @@ std::vector<Load> all_loads(bool is_short) {
       shaped("spreading, 1,000 nodes", Shape::kSpread, few(2'000)),
       shaped("affinity, 1,000 nodes", Shape::kAffinity, few(2'000)),
       shaped("CSI volumes, 1,000 nodes", Shape::kCsiVolumes, few(2'000)),
-      claiming("claims, 500 nodes", Shape::kClaims, 2'500),
-      claiming("claims that match, 500 nodes", Shape::kMatching, 1'250),
+      on_500_nodes("claims, 500 nodes", Shape::kClaims, 2'500),
+      on_500_nodes("claims that match, 500 nodes", Shape::kMatching, 1'250),
+      on_500_nodes("a group of 512, 500 nodes", Shape::kGang, 512),
       arriving("default, 100 pods/s", Profile::kDefault, 0, 100, seconds),
       arriving("default, 500 pods/s", Profile::kDefault, 0, 500, seconds)};
   if (!is_short) {

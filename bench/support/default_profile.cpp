@@ -25,7 +25,8 @@ constexpr std::array kPlugins = {"SchedulingGates",
                                  "DefaultPreemption",
                                  "NodeResourcesBalancedAllocation",
                                  "DefaultBinder",
-                                 "UnsupportedFeatures"};
+                                 "UnsupportedFeatures",
+                                 "GangScheduling"};
 
 // Kubernetes: default_plugins.go. All other plugins have weight 1.
 int32_t default_weight(const std::string& plugin) {
@@ -50,7 +51,7 @@ Result<ProfileSpec> default_profile(const Modules& modules, const std::string& s
       return fail(enabled.error());
     }
   }
-  profile.args["UnsupportedFeatures"] = R"({"resourceClaims":true})";
+  profile.args["UnsupportedFeatures"] = R"({"resourceClaims":true,"schedulingGroups":true})";
   for (PluginEntry& entry : profile.at(ExtensionPoint::kScore)) {
     entry.weight = default_weight(entry.name);
   }

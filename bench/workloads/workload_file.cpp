@@ -23,6 +23,7 @@ constexpr std::array kObjectKinds = {
     ObjectKind{"ResourceClaim", "resourceclaims.v1.resource.k8s.io", true},
     ObjectKind{"ResourceSlice", "resourceslices.v1.resource.k8s.io"},
     ObjectKind{"PersistentVolumeClaim", "persistentvolumeclaims", true},
+    ObjectKind{"PodGroup", "podgroups.v1beta1.scheduling.k8s.io", true},
     ObjectKind{"Service", "services", true}};
 
 std::string json_of(const Value* value) {

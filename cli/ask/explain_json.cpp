@@ -72,6 +72,15 @@ ordered_json place_json(const ExplainedQueuePlace& queue) {
   return out;
 }
 
+ordered_json group_json(const ExplainedGroup& group) {
+  ordered_json out{{"name", group.name}};
+  if (group.needed > 0) out["needed"] = group.needed;
+  out["waiting"] = group.waiting;
+  out["placed"] = group.placed;
+  if (!group.said.empty()) out["said"] = group.said;
+  return out;
+}
+
 ordered_json refused_json(const RefusedNode& refused) {
   ordered_json out = ordered_json::object();
   if (!refused.node.empty()) out["node"] = refused.node;
@@ -204,6 +213,7 @@ std::string explanation_json(const Explanation& explanation, size_t max_fitting)
   }
   for (const ExplainedLoss& loss : explanation.outdated) out["outdated"].push_back(loss_json(loss));
   if (explanation.queue) out["queue"] = place_json(*explanation.queue);
+  if (explanation.group) out["group"] = group_json(*explanation.group);
   if (explanation.placement) {
     out["placement"] = placement_json(*explanation.placement, explanation.node, max_fitting);
   }
@@ -234,6 +244,7 @@ ordered_json queued_json(const StateSnapshot& snapshot) {
     if (queued.pod->nominated_node_name.len != 0) {
       entry["nominatedNode"] = view(queued.pod->nominated_node_name);
     }
+    if (queued.pod->group.len != 0) entry["group"] = view(queued.pod->group);
     if (queued.pod->scheduled_message.len != 0)
       entry["message"] = view(queued.pod->scheduled_message);
     queue.push_back(std::move(entry));

@@ -75,6 +75,7 @@ class ExplainText {
   std::string text() {
     pod();
     if (all_.contains("queue")) queue(all_["queue"]);
+    if (all_.contains("group")) group(all_["group"]);
     if (all_.contains("waitsForKinds")) losses(all_["waitsForKinds"]);
     if (all_.contains("placement")) placement(all_["placement"]);
     return out_.str();
@@ -168,6 +169,18 @@ class ExplainText {
         out_ << "; may be woken by " << (events[0] == "*" ? "any event" : joined(events)) << "\n";
       }
     }
+  }
+
+  void group(const ordered_json& group) {
+    out_ << "Group: " << group["name"].get<std::string>() << " ";
+    if (group.contains("needed")) {
+      out_ << "needs " << count(group["needed"].get<size_t>(), "pod");
+    } else {
+      out_ << "is not known";
+    }
+    out_ << "; " << group["waiting"].get<size_t>() << " wait, " << group["placed"].get<size_t>()
+         << " have a node\n";
+    if (group.contains("said")) out_ << "  last: " << group["said"].get<std::string>() << "\n";
   }
 
   // ---- the result for the pod

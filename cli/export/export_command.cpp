@@ -54,6 +54,8 @@ const std::vector<ExportedKind>& exported_kinds() {
       {"ReplicationController", {{"", "v1", "replicationcontrollers"}}},
       {"ReplicaSet", {{"apps", "v1", "replicasets"}}},
       {"StatefulSet", {{"apps", "v1", "statefulsets"}}},
+      {"PodGroup",
+       {{"scheduling.k8s.io", "v1beta1", "podgroups"}, {"scheduling.k8s.io", "v1", "podgroups"}}},
       {"PodGroup", {{"scheduling.sigs.k8s.io", "v1alpha1", "podgroups"}}},
       {"PodGroup", {{"scheduling.x-k8s.io", "v1alpha1", "podgroups"}}},
       {"DeviceClass", {{"resource.k8s.io", "v1", "deviceclasses"}}},

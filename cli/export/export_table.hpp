@@ -97,7 +97,12 @@ ReplicaSet metadata:Meta spec:PodSelector
 StatefulSet metadata:Meta spec:PodSelector
 PodSelector selector:LabelSelector replicas
 PodGroup metadata:Meta spec:PodGroupSpec
-PodGroupSpec minMember scheduleTimeoutSeconds
+PodGroupSpec minMember scheduleTimeoutSeconds schedulingPolicy:GroupPolicy schedulingConstraints:GroupConstraints priority disruptionMode:DisruptionMode
+GroupPolicy basic:there gang:Gang
+Gang minCount
+GroupConstraints topology:GroupTopology
+GroupTopology key:key
+DisruptionMode single:there all:there
 DeviceClass metadata:CsiDriverMeta spec:DeviceClassSpec
 DeviceClassSpec selectors:DeviceSelector extendedResourceName
 DeviceSelector cel:CelSelector

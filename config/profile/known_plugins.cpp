@@ -27,6 +27,7 @@ const std::vector<DefaultPlugin>& default_plugins() {
       {"ImageLocality", 1},
       {"DefaultBinder", 0},
       {"NodeDeclaredFeatures", 0},
+      {"GangScheduling", 0},
   };
   return kPlugins;
 }
@@ -54,8 +55,8 @@ constexpr std::string_view kSchedulerPlugins = "it is a plugin of scheduler-plug
 constexpr std::string_view kBoth = "it is a plugin of scheduler-plugins and of Koordinator";
 constexpr std::string_view kRetired = "kube-scheduler dropped it before configuration version v1";
 constexpr std::string_view kGroups =
-    "it belongs to a feature of kube-scheduler that is off by default (pod groups) and not "
-    "supported";
+    "it belongs to a feature of kube-scheduler that is off by default (topology of pod groups) and "
+    "not supported";
 constexpr std::string_view kResizes =
     "it belongs to an alpha feature of kube-scheduler (preemption for pods that are resized) that "
     "is "
@@ -100,7 +101,6 @@ const std::map<std::string_view, ElsewherePlugin>& elsewhere_plugins() {
       {"SySched", {kSchedulerPlugins, kRemove}},
       {"TargetLoadPacking", {kSchedulerPlugins, kRemove}},
       {"TopologicalSort", {kSchedulerPlugins, "use PrioritySort, or remove it"}},
-      {"GangScheduling", {kGroups, kRemove}},
       {"TopologyPlacementGenerator", {kGroups, kRemove}},
       {"PodGroupPodsCount", {kGroups, kRemove}},
       {"DeferredPodScheduling", {kResizes, kRemove}},
@@ -153,6 +153,7 @@ ExtensionPoints reference_points(std::string_view name) {
       {"DefaultPreemption", {kPreEnqueue, kPostFilter}},
       {"NodeDeclaredFeatures", {kPreFilter, kFilter}},
       {"DefaultBinder", {kBind}},
+      {"GangScheduling", {kPreEnqueue, kPermit}},
       // scheduler-plugins
       {"NodeResourceTopologyMatch", {kPreFilter, kFilter, kScore, kReserve, kPostBind}},
       // Koordinator's DeviceShare

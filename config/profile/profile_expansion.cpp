@@ -1,6 +1,7 @@
 #include "config/profile/profile_expansion.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "config/profile/plugin_checks.hpp"
@@ -12,9 +13,10 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-// Who keeps back the pods with claims of a profile without the other one.
+// Who keeps back the pods with claims, or of groups, of a profile without the others.
 constexpr std::string_view kKeepsBack = "UnsupportedFeatures";
 constexpr std::string_view kAllocates = "DynamicResources";
+constexpr std::string_view kPlacesGroups = "GangScheduling";
 
 Names names_of(const std::vector<PluginRef>& plugins) {
   Names out;
@@ -134,7 +136,8 @@ class Expander {
     if (given != profile_.plugin_args.end()) return *given;
     PluginArgs args;
     args.name = args.written = name;
-    args.json = name == kKeepsBack && allocates_claims() ? R"({"resourceClaims":true})" : "{}";
+    args.json = "{}";
+    if (name == kKeepsBack) args.json = what_is_done_for().dump();
     const auto look = [&](const std::vector<PluginRef>& plugins) {
       for (const PluginRef& plugin : plugins) {
         if (plugin.name == name) args.named_at = plugin.at;
@@ -145,15 +148,24 @@ class Expander {
     return args;
   }
 
+  // Which pods need not be kept back.
+  [[nodiscard]] nlohmann::json what_is_done_for() const {
+    nlohmann::json args = nlohmann::json::object();
+    if (allocates_claims()) args["resourceClaims"] = true;
+    if (runs_at(kPlacesGroups, ExtensionPoint::kPreEnqueue)) args["schedulingGroups"] = true;
+    return args;
+  }
+
   // Whether pods with resource claims get what they ask for, from the first point to the last.
   [[nodiscard]] bool allocates_claims() const {
     using enum ExtensionPoint;
-    const auto runs_at = [this](ExtensionPoint point) {
-      const std::vector<PluginEntry> plugins = order(specific_[point], point);
-      return std::any_of(plugins.begin(), plugins.end(),
-                         [](const PluginEntry& plugin) { return plugin.name == kAllocates; });
-    };
-    return runs_at(kPreFilter) && runs_at(kFilter) && runs_at(kReserve) && runs_at(kPreBind);
+    return runs_at(kAllocates, kPreFilter) && runs_at(kAllocates, kFilter) &&
+           runs_at(kAllocates, kReserve) && runs_at(kAllocates, kPreBind);
+  }
+  [[nodiscard]] bool runs_at(std::string_view name, ExtensionPoint point) const {
+    const std::vector<PluginEntry> plugins = order(specific_[point], point);
+    return std::any_of(plugins.begin(), plugins.end(),
+                       [&](const PluginEntry& plugin) { return plugin.name == name; });
   }
 
   void check_required() {

@@ -61,6 +61,10 @@ bool same_conditions(const plimsoll_list& a, const plimsoll_list& b) {
 
 }  // namespace
 
+std::string group_key(std::string_view ns, std::string_view name) {
+  return std::string(ns).append(1, '/').append(name);
+}
+
 bool same_taints(const plimsoll_list& a, const plimsoll_list& b) {
   return same_list<plimsoll_taint>(a, b, [](const auto& x, const auto& y) {
     return x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
@@ -357,6 +361,26 @@ const std::vector<uint32_t>& ClusterState::row_slots() const {
 
 // ---- ClusterState: pods
 
+void ClusterState::join_group(const plimsoll_pod& pod) {
+  if (pod.group.len == 0) return;
+  PlacedMembers& group = groups_[group_key(view(pod.meta.ns), view(pod.group))];
+  group.pods.insert(&pod);
+  if (pod.meta.deletion_ms == 0) ++group.living;
+}
+
+void ClusterState::leave_group(const plimsoll_pod& pod) {
+  if (pod.group.len == 0) return;
+  const auto found = groups_.find(group_key(view(pod.meta.ns), view(pod.group)));
+  if (found == groups_.end() || found->second.pods.erase(&pod) == 0) return;
+  if (pod.meta.deletion_ms == 0) --found->second.living;
+  if (found->second.pods.empty()) groups_.erase(found);
+}
+
+const PlacedMembers* ClusterState::members(std::string_view ns, std::string_view group) const {
+  const auto found = groups_.find(group_key(ns, group));
+  return found == groups_.end() ? nullptr : &found->second;
+}
+
 PodChange ClusterState::upsert_pod(PodRef pod) {
   const std::string_view uid = view(pod->meta.uid);
   const auto found = pods_.find(uid);
@@ -364,6 +388,7 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
       slot_for(view(pod->node_name), found == pods_.end() ? kAnySlot : found->second.slot);
   if (found == pods_.end()) {
     pods_.emplace(uid, PodEntry{pod, target.slot(), false});
+    join_group(*pod);
     const uint32_t aspects = pod_aspects(*pod);
     target.add_pod(std::move(pod));
     changed(target, aspects);
@@ -378,6 +403,8 @@ PodChange ClusterState::upsert_pod(PodRef pod) {
   if (!moved && same_amounts(*entry.pod, *pod)) aspects &= ~uint32_t{PLIMSOLL_ASPECT_REQUESTED};
   const uint32_t old_slot = std::exchange(entry.slot, target.slot());
   slots_[old_slot]->remove_pod(*entry.pod);
+  leave_group(*entry.pod);
+  join_group(*pod);
   entry.pod = pod;
   target.add_pod(std::move(pod));
   changed(target, aspects);
@@ -395,6 +422,7 @@ bool ClusterState::remove_pod(std::string_view uid) {
   const PodEntry entry = std::move(found->second);
   pods_.erase(found);
   if (entry.assumed) --assumed_;
+  leave_group(*entry.pod);
   NodeInfo& info = *slots_[entry.slot];
   info.remove_pod(*entry.pod);
   changed(info, pod_aspects(*entry.pod));
@@ -409,6 +437,7 @@ bool ClusterState::assume(PodRef pod, uint32_t likely) {
     return false;
   }
   ++assumed_;
+  join_group(*pod);
   const uint32_t aspects = pod_aspects(*pod);
   target.add_pod(std::move(pod));
   changed(target, aspects);
@@ -420,6 +449,8 @@ bool ClusterState::amend(PodRef pod) {
   if (found == pods_.end() || !found->second.assumed) return false;
   NodeInfo& info = *slots_[found->second.slot];
   info.remove_pod(*found->second.pod);
+  leave_group(*found->second.pod);
+  join_group(*pod);
   found->second.pod = pod;
   info.add_pod(std::move(pod));
   changed(info, PLIMSOLL_ASPECT_REQUESTED);

@@ -15,10 +15,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "framework/api/objects.hpp"
 #include "framework/base/flat_map.hpp"
+#include "framework/base/string_map.hpp"
 #include "framework/cluster/node_columns.hpp"
 
 namespace plimsoll {
@@ -76,6 +78,12 @@ struct NodeChange {
 // What an update from the informer changed about a pod.
 enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
+// The pods of one PodGroup (spec.schedulingGroup) that have a node.
+struct PlacedMembers {
+  std::unordered_set<const plimsoll_pod*> pods;
+  size_t living = 0;  // of these, so many that are not being deleted
+};
+
 class ClusterState {
  public:
   ClusterState() : columns_(slots_) {}
@@ -118,6 +126,8 @@ class ClusterState {
   bool forget(std::string_view uid);
   [[nodiscard]] bool is_assumed(std::string_view uid) const;
   [[nodiscard]] PodRef pod(std::string_view uid) const;  // null: unknown
+  // Null: no pod of that group has a node. Valid until the next change of pods.
+  [[nodiscard]] const PlacedMembers* members(std::string_view ns, std::string_view group) const;
 
   [[nodiscard]] size_t node_count() const { return live_nodes_; }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
@@ -152,12 +162,15 @@ class ClusterState {
   NodeInfo& slot_for(std::string_view name, uint32_t likely = kAnySlot);  // creates a new node
   void release_if_empty(uint32_t slot);
   void changed(NodeInfo& info, uint32_t aspects);
+  void join_group(const plimsoll_pod& pod);
+  void leave_group(const plimsoll_pod& pod);
 
   NodeColumns::Slots slots_;
   NodeColumns columns_;  // of slots_
   std::vector<uint32_t> free_slots_;
   FlatStringMap<uint32_t> by_name_;
-  FlatStringMap<PodEntry> pods_;  // by UID
+  FlatStringMap<PodEntry> pods_;     // by UID
+  StringMap<PlacedMembers> groups_;  // by "namespace/name"
   mutable std::vector<const plimsoll_node_info*> rows_;
   mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;
@@ -172,6 +185,9 @@ class ClusterState {
 // The aspects in which two versions of a node differ. Fields that nothing reads do not count.
 [[nodiscard]] uint32_t node_aspects_changed(const plimsoll_node& before,
                                             const plimsoll_node& after);
+
+// "namespace/name".
+[[nodiscard]] std::string group_key(std::string_view ns, std::string_view name);
 
 [[nodiscard]] bool same_taints(const plimsoll_list& a, const plimsoll_list& b);
 

@@ -41,6 +41,10 @@ void Host::requeue_rejected(std::string_view plugin) {
   event.resource = kResourceRequeue;
   event.actions = PLIMSOLL_ACTION_ALL;
   event.label = plugin;
+  if (state_.requeues_held != nullptr) {
+    state_.requeues_held->push_back(std::move(event));
+    return;
+  }
   // Not from within the plugin's own call: the queue may ask it for a hint.
   state_.inbox.post(
       Task{[this, event = std::move(event)] { state_.queue.move_all(event, state_.now_ms()); }});

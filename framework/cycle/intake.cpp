@@ -10,6 +10,7 @@
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/intake.hpp"
 #include "framework/cycle/queue_metrics.hpp"
+#include "framework/objects/pod_group.hpp"
 
 namespace plimsoll {
 namespace {
@@ -146,6 +147,7 @@ void Intake::handle(ObjectUpserted& message) {
   event.old_object = nullptr;  // the old text is not kept: that would cost the cluster's size twice
   event.old_decoded = before.object;
   state_.queue.move_all(event, state_.now_ms());
+  group_changed(*object);
 }
 
 void Intake::handle(ObjectDeleted& message) {
@@ -159,6 +161,17 @@ void Intake::handle(ObjectDeleted& message) {
   ClusterEvent event = object_event(object, nullptr);
   event.old_decoded = before.object;
   state_.queue.move_all(event, state_.now_ms());
+  group_changed(*object);
+}
+
+void Intake::group_changed(const RawObject& object) {
+  if (std::ranges::find(kPodGroupResources, object.resource) != kPodGroupResources.end())
+    state_.queue.group_changed(object.ns, object.name, state_.now_ms());
+}
+
+void Intake::group_changed(const plimsoll_pod& pod) {
+  if (pod.group.len != 0)
+    state_.queue.group_changed(view(pod.meta.ns), view(pod.group), state_.now_ms());
 }
 
 void Intake::handle(KindSynced& message) {
@@ -263,6 +276,7 @@ void Intake::assigned_pod(const PodRef& pod) {
     }
   }
   const PodChange change = state_.cluster.upsert_pod(pod);
+  group_changed(*pod);
   if (change == PodChange::kMoved) {
     tell_plugins(PLIMSOLL_POD_REMOVED, *before, view(before->node_name));
   }
@@ -307,6 +321,10 @@ void Intake::pending_pod(const PodRef& pod) {
     return;
   }
   if (state_.cluster.is_assumed(uid)) return;  // bound by us; the watch has not caught up
+  if (pod->meta.deletion_ms != 0 && state_.policy.group_gate(*pod)) {
+    state_.queue.remove(uid);  // its group does not count it any more
+    return;
+  }
   const PodRef before = state_.queue.find(uid);
   if (state_.queue_metrics) {
     state_.queue_metrics->happened(before ? "UnscheduledPodUpdate" : "UnscheduledPodAdd");
@@ -349,6 +367,7 @@ void Intake::forget_pod(const PodRef& last_known) {
     return;
   }
   state_.cluster.remove_pod(uid);
+  group_changed(*pod);
   // How a pod ended stands in its last version only (a kubelet's refusal, say).
   const bool ended_there = is_finished(*last_known) && equal(last_known->node_name, pod->node_name);
   tell_plugins(PLIMSOLL_POD_REMOVED, ended_there ? *last_known : *pod, view(pod->node_name));

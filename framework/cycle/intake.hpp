@@ -47,6 +47,8 @@ class Intake {
   void assigned_pod(const PodRef& pod);
   void pending_pod(const PodRef& pod);
   void forget_pod(const PodRef& last_known);
+  void group_changed(const RawObject& object);
+  void group_changed(const plimsoll_pod& pod);
   void tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
   void finish_initial_sync();
 

@@ -31,7 +31,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       inbox(messages),
       prepared(made != nullptr ? std::move(made) : std::make_unique<PreparedPlugins>(symbols)),
       environment(prepared->env()),
-      policy(environment.reasons),
+      policy(environment.reasons, environment.objects, cluster),
       nominator([this](std::string_view node_name) {
         const NodeInfo* node = cluster.node(node_name);
         if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
@@ -117,6 +117,30 @@ void LoopState::skip(const plimsoll_pod& pod, const Framework* framework) {
   queue.forget(uid);
 }
 
+std::optional<Status> LoopState::reserve(Attempt& attempt, const plimsoll_node_info* node) {
+  attempt.slot = node->slot;
+  attempt.assumed = assigned_copy(attempt.pod, view(node->node->meta.name));
+  if (!assume(attempt.assumed, node->slot)) {
+    attempt.assumed = nullptr;
+    cluster.touch(node->slot, PLIMSOLL_ASPECT_PODS);  // when it was last chosen did change
+    return std::nullopt;
+  }
+  nominator.remove(view(attempt.assumed->meta.uid));  // it holds its room by itself now
+  return timed(attempt.framework, metrics::Point::kReserve, [&] {
+    return attempt.framework.run_reserve(*attempt.cycle, *attempt.assumed, *node);
+  });
+}
+
+Status LoopState::permit(Attempt& attempt, const plimsoll_node_info* node) {
+  PermitOutcome permit = timed(attempt.framework, metrics::Point::kPermit, [&] {
+    return attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
+  });
+  for (const PermitOutcome::Wait& wait : permit.waits) {
+    attempt.waits[std::string(wait.plugin)].timeout_ms = wait.timeout_ms;
+  }
+  return std::move(permit.status);
+}
+
 void LoopState::undo(Attempt& attempt) {
   if (!attempt.assumed) return;
   timed(attempt.framework, metrics::Point::kUnreserve, [&] {
@@ -124,6 +148,25 @@ void LoopState::undo(Attempt& attempt) {
                                     view(attempt.assumed->node_name));
   });
   forget(*attempt.assumed);
+}
+
+void LoopState::attempt_failed(const Attempt& attempt, const PodRef& pod, const Status& status,
+                               const Diagnosis& diagnosis, const Nominating& nominating,
+                               std::string_view why) {
+  // Before the API server hears of it: the next attempt must see it already. What is kept is what
+  // was in memory: the pod's status may not say it yet.
+  const std::string& before = attempt.nominated_to;
+  const bool untold = before != view(pod->nominated_node_name);
+  const bool kept = !nominating.override_mode && !before.empty();
+  nominator.add(pod, kept ? Nominating::to(before) : nominating);
+  // No update of the pod is going to tell of the end of what its status never said.
+  const std::string uid = attempt.uid();
+  if (untold && nominator.node_of(uid) != before) nomination_ended(pod, before, uid);
+  const bool fit_error = status.rejected() && status.error != kNoNodesMessage;
+  const std::string said = !why.empty() ? std::string(why)
+                           : fit_error  ? fit_error_message(diagnosis, environment.reasons)
+                                        : status.message(environment.reasons);
+  report_failure(*pod, status.rejected(), said, nominating, untold);
 }
 
 bool LoopState::assume(const PodRef& pod, uint32_t slot) {

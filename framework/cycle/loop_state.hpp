@@ -70,8 +70,18 @@ struct LoopState {
   // skipPodSchedule: the pod leaves the queue without an attempt. One that is being deleted is
   // told.
   void skip(const plimsoll_pod& pod, const Framework* framework);
+  // The pod is assumed on the node, and reserved there. Nothing: it is on a node already, by
+  // another way, and nothing has changed. What a plugin rejected is to be undone.
+  [[nodiscard]] std::optional<Status> reserve(Attempt& attempt, const plimsoll_node_info* node);
+  // Success or Wait, or why not; then it is to be undone.
+  [[nodiscard]] Status permit(Attempt& attempt, const plimsoll_node_info* node);
   // Unreserve, and the pod is assumed no more.
   void undo(Attempt& attempt);
+  // The attempt failed, and the queue knows: what becomes of the nomination, and what is written.
+  // `why`: in place of what the verdict says.
+  void attempt_failed(const Attempt& attempt, const PodRef& pod, const Status& status,
+                      const Diagnosis& diagnosis, const Nominating& nominating,
+                      std::string_view why = {});
   // Puts the pod on its node before the API server confirms it, and takes it off again; plugins
   // that count assumed pods hear of it. False: nothing changed.
   bool assume(const PodRef& pod, uint32_t slot);
@@ -110,6 +120,9 @@ struct LoopState {
   LostKinds lost_kinds;
   Timers timers;
   SchedulerStats counters;
+
+  // Set while a group is tried: what plugins wake because of its pods, which may all be undone.
+  std::vector<ClusterEvent>* requeues_held = nullptr;
 
   std::vector<WantedKind> wanted_kinds;
   std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late

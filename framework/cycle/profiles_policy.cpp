@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "framework/base/log.hpp"
+#include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/queue_metrics.hpp"
+#include "framework/objects/object_store.hpp"
+#include "framework/objects/pod_group.hpp"
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
@@ -55,6 +58,10 @@ bool ProfilesPolicy::add(Framework& framework, bool extended) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
+  std::optional<PluginIndex>& groups = group_plugins_.emplace_back();
+  for (const Framework::Slot& slot : framework.at(ExtensionPoint::kPreEnqueue)) {
+    if (framework.plugin_name(slot.plugin) == kGangScheduling) groups = slot.plugin;
+  }
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
@@ -90,6 +97,23 @@ std::optional<PluginIndex> ProfilesPolicy::gate(const plimsoll_pod& pod) {
               {{"pod", full_name(pod)}, {"error", status.message(reasons_)}});
   }
   return status.plugin_index;
+}
+
+std::optional<PluginIndex> ProfilesPolicy::group_plugin(const plimsoll_pod& pod) const {
+  const auto found = by_scheduler_name_.find(view(pod.scheduler_name));
+  return found == by_scheduler_name_.end() ? std::nullopt : group_plugins_[found->second];
+}
+
+GroupFacts ProfilesPolicy::group(std::string_view ns, std::string_view name) {
+  GroupFacts facts;
+  const PodGroup* group = find_pod_group(objects_, ns, name);
+  if (group == nullptr || !group->unreadable.empty()) return facts;
+  facts.known = group->object.meta.deletion_ms == 0;
+  facts.priority = group->priority;
+  facts.needed = static_cast<size_t>(group->min_count);
+  const PlacedMembers* placed = cluster_.members(ns, name);
+  if (placed != nullptr) facts.placed = placed->living;
+  return facts;
 }
 
 SortKey ProfilesPolicy::sort_key(const plimsoll_pod& pod, int64_t queued_ms) {

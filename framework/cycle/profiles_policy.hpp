@@ -18,7 +18,13 @@
 
 namespace plimsoll {
 
+class ClusterState;
+class ObjectStore;
 class QueueMetrics;
+
+// Of a profile that places the pods of a PodGroup together: it stands for the group wherever
+// rejectors are named. The queue and the cycle do what kube-scheduler's plugin of that name does.
+inline constexpr std::string_view kGangScheduling = "GangScheduling";
 
 // Not a Kubernetes kind: a plugin's own call to wake what it rejected. The event's label is the
 // plugin's name; it concerns that plugin in every profile.
@@ -26,8 +32,10 @@ inline constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
 
 class ProfilesPolicy final : public QueuePolicy {
  public:
-  // `reasons`, and every framework that is added, outlive the policy.
-  explicit ProfilesPolicy(const ReasonTable& reasons) : reasons_(reasons) {}
+  // All of these, and every framework that is added, outlive the policy.
+  ProfilesPolicy(const ReasonTable& reasons, const ObjectStore& objects,
+                 const ClusterState& cluster)
+      : reasons_(reasons), objects_(objects), cluster_(cluster) {}
 
   void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
 
@@ -41,6 +49,10 @@ class ProfilesPolicy final : public QueuePolicy {
   bool wakes_whom_it_gates(PluginKey gate) override {
     return frameworks_[gate >> 16]->wakes_whom_it_gates(static_cast<PluginIndex>(gate));
   }
+  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
+    return pod.group.len == 0 ? std::nullopt : group_plugin(pod);
+  }
+  GroupFacts group(std::string_view ns, std::string_view name) override;
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   std::vector<PluginKey> interested(const ClusterEvent& event) override;
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;
@@ -66,9 +78,13 @@ class ProfilesPolicy final : public QueuePolicy {
   static constexpr size_t kMostKinds = 32;  // then all are forgotten
 
   [[nodiscard]] const Registered* find(PluginKey plugin) const;
+  [[nodiscard]] std::optional<PluginIndex> group_plugin(const plimsoll_pod& pod) const;
 
   const ReasonTable& reasons_;
+  const ObjectStore& objects_;
+  const ClusterState& cluster_;
   std::vector<Framework*> frameworks_;
+  std::vector<std::optional<PluginIndex>> group_plugins_;  // kGangScheduling, by profile
   StringMap<ProfileIndex> by_scheduler_name_;
   std::vector<Registered> registered_;  // ascending by key
   std::vector<Kind> kinds_;

@@ -35,6 +35,7 @@ void QueueMetrics::entered(QueuePlace place, std::string_view event) {
       queue = 2;
       break;
     case QueuePlace::kInFlight:
+    case QueuePlace::kInGroup:
       return;
   }
   ByEvent& by_event = of(event);

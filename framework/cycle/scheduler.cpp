@@ -14,7 +14,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kPodsPerTurn = 64;          // then the inbox is looked at again
+constexpr size_t kPodsPerTurn = 64;       // then the inbox is looked at again
 constexpr int64_t kLongestWaitMs = 1000;  // without a timer that is due sooner
 // So long the loop lets messages gather before the first lists are complete.
 constexpr std::chrono::milliseconds kFirstListsPause{2};
@@ -226,13 +226,15 @@ bool Scheduler::turn(bool may_schedule) {
   const int64_t now = state_.now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
   run_timers();
-  int scheduled = 0;
+  size_t scheduled = 0;
   if (state_.synced && !state_.standby && may_schedule && !state_.lost_kinds.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
-    const int most = state_.options.stepwise ? (step_ ? 1 : 0) : kPodsPerTurn;
-    while (scheduled < most && !stop_asked() && has_room() && schedule_one()) {
+    const size_t most = state_.options.stepwise ? (step_ ? 1 : 0) : kPodsPerTurn;
+    while (scheduled < most && !stop_asked() && has_room()) {
+      const size_t decided = schedule_one();
+      if (decided == 0) break;
       state_.begin_step();
-      ++scheduled;
+      scheduled += decided;
       if (!bindings_.has_jobs()) continue;
       const auto time = std::chrono::steady_clock::now();
       if (time - handed_over < kHandOverEvery) continue;

@@ -109,7 +109,7 @@ class Scheduler final : public Inbox {
   void show_gauges() const;  // any thread
 
   // ---- one attempt (scheduling_cycle.cpp)
-  bool schedule_one();
+  size_t schedule_one();  // how many pods were decided on: of a group several
   void consider(std::unique_ptr<Attempt> attempt);
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,

@@ -8,14 +8,17 @@
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/extender_waits.hpp"
+#include "framework/cycle/group_cycle.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
 
-bool Scheduler::schedule_one() {
+size_t Scheduler::schedule_one() {
   const QueuedPod* queued = state_.queue.pop();
-  if (queued == nullptr) return false;
+  if (queued == nullptr) return 0;
+  if (queued->group != nullptr)
+    return GroupCycle(state_, bindings_, extenders_).run(*queued->group);
   const PodRef pod = queued->pod;
   const std::string_view uid = view(pod->meta.uid);
   Framework* framework = state_.framework_for(*pod);
@@ -23,7 +26,7 @@ bool Scheduler::schedule_one() {
   const bool assumed = state_.cluster.is_assumed(uid);
   if (pod->meta.deletion_ms != 0 || framework == nullptr || assumed) {
     state_.skip(*pod, framework);
-    return true;
+    return 1;
   }
   ++state_.counters.attempts;
   if (state_.options.on_attempt) state_.options.on_attempt(uid);
@@ -36,10 +39,10 @@ bool Scheduler::schedule_one() {
   attempt->nominated_to = state_.nominator.node_of(uid);
   if (extenders_ != nullptr && extenders_->concern(*pod)) {
     attempt->answers = std::make_unique<ExtenderAnswers>();
-    if (extenders_->must_queue(attempt)) return true;
+    if (extenders_->must_queue(attempt)) return 1;
   }
   consider(std::move(attempt));
-  return true;
+  return 1;
 }
 
 void Scheduler::consider(std::unique_ptr<Attempt> attempt) {
@@ -71,37 +74,17 @@ void Scheduler::consider(std::unique_ptr<Attempt> attempt) {
 }
 
 bool Scheduler::reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node) {
-  attempt.slot = node->slot;
-  attempt.assumed = assigned_copy(attempt.pod, view(node->node->meta.name));
-  if (!state_.assume(attempt.assumed, node->slot)) {
-    state_.cluster.touch(node->slot, PLIMSOLL_ASPECT_PODS);  // when it was last chosen did change
-    // The pod is on a node already, by another way: the informer's word counts.
+  std::optional<Status> status = state_.reserve(attempt, node);
+  if (!status) {
+    // The informer's word counts.
     state_.queue.done(attempt.uid());
     state_.queue.forget(attempt.uid());
     return false;
   }
-  state_.nominator.remove(view(attempt.assumed->meta.uid));  // it holds its room by itself now
-  Status status = timed(attempt.framework, metrics::Point::kReserve, [&] {
-    return attempt.framework.run_reserve(*attempt.cycle, *attempt.assumed, *node);
-  });
-  if (status.ok()) {
-    PermitOutcome permit = timed(attempt.framework, metrics::Point::kPermit, [&] {
-      return attempt.framework.run_permit(*attempt.cycle, *attempt.assumed, *node);
-    });
-    for (const PermitOutcome::Wait& wait : permit.waits) {
-      attempt.waits[std::string(wait.plugin)].timeout_ms = wait.timeout_ms;
-    }
-    if (permit.status.ok() || permit.status.code == Code::kWait) return true;
-    status = std::move(permit.status);
-  }
+  if (status->ok()) status = state_.permit(attempt, node);
+  if (status->ok() || status->code == Code::kWait) return true;
   state_.undo(attempt);
-  Diagnosis diagnosis;
-  if (status.rejected()) {
-    diagnosis.node_count = 1;
-    diagnosis.nodes_by_reason[status.reason] = 1;
-    diagnosis.add_rejector(status);
-  }
-  fail_attempt(attempt, status, std::move(diagnosis), Nominating::clear());
+  fail_attempt(attempt, *status, one_node_refused(*status), Nominating::clear());
   return false;
 }
 
@@ -115,28 +98,12 @@ void Scheduler::fail_attempt(Attempt& attempt, const Status& status, Diagnosis d
     if (state_.metrics) state_.metrics->attempts_dropped.add();
     return;
   }
-  const bool no_nodes = status.rejected() && status.error == kNoNodesMessage;
-  if (status.rejected() && !no_nodes) {
+  if (status.rejected() && status.error != kNoNodesMessage) {
     state_.queue.reject(uid, diagnosis.rejectors, diagnosis.pending, state_.now_ms());
   } else {
     state_.queue.fail(uid, state_.now_ms());
   }
-  // Before the API server hears of it: the next attempt must see it already. What is kept is what
-  // was in memory: the pod's status may not say it yet.
-  const std::string& before = attempt.nominated_to;
-  const bool untold = before != view(current->nominated_node_name);
-  const bool kept = !nominating.override_mode && !before.empty();
-  state_.nominator.add(current, kept ? Nominating::to(before) : nominating);
-  // No update of the pod is going to tell of the end of what its status never said.
-  if (untold && state_.nominator.node_of(uid) != before) {
-    state_.nomination_ended(current, before, uid);
-  }
-  const bool unschedulable = status.rejected();
-  state_.report_failure(*current, unschedulable,
-                        unschedulable && !no_nodes
-                            ? fit_error_message(diagnosis, state_.environment.reasons)
-                            : status.message(state_.environment.reasons),
-                        nominating, untold);
+  state_.attempt_failed(attempt, current, status, diagnosis, nominating);
 }
 
 }  // namespace plimsoll

@@ -111,6 +111,15 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                            "[BETA] Work under way besides the scheduling loop; binding: binds in "
                            "flight.",
                            {"operation"}})),
+      group_attempts(r.counters({"scheduler_podgroup_schedule_attempts_total",
+                                 "[ALPHA] Attempts to schedule a PodGroup, by result: scheduled "
+                                 "(as many of its pods as it needs), unschedulable, error.",
+                                 {"result", "profile"}})),
+      group_attempt_duration(
+          r.histograms({"scheduler_podgroup_scheduling_attempt_duration_seconds",
+                        "[ALPHA] Time of an attempt on a PodGroup, without bindings.",
+                        {"result", "profile"}},
+                       exponential_buckets(0.001, 2, 15))),
       preemption_attempts(r.counters({"scheduler_preemption_attempts_total",
                                       "[STABLE] Attempts to make room for a pod by preemption.",
                                       {}})
@@ -199,6 +208,12 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                       "[ALPHA] Time that a binding waited for such conditions.",
                       {"profile", "driver", "status"}},
                      exponential_buckets(0.1, 2, 14));
+}
+
+void SchedulerMetrics::group_attempt(std::string_view result, std::string_view profile,
+                                     double seconds) {
+  group_attempts.with({result, profile}).add();
+  group_attempt_duration.with({result, profile}).observe(seconds);
 }
 
 void SchedulerMetrics::observe_scheduled(uint32_t attempts, double seconds_since_first_attempt,

@@ -58,7 +58,7 @@ inline constexpr std::array<const char*, kPoints> kPointNames{"PreEnqueue",
 
 enum class AttemptResult : uint8_t { kScheduled, kUnschedulable, kError };
 
-// The type of all that waits: no entity of the queue is a group here.
+// The type of all that waits: the pods of a group are counted as pods.
 inline constexpr std::string_view kEntity = "pod";
 
 // Registers everything. Any thread.
@@ -98,6 +98,10 @@ struct SchedulerMetrics {
   Family<Gauge> cache_size;  // type
   Family<Gauge> goroutines;  // operation
 
+  // ---- groups
+  Family<Counter> group_attempts;            // result, profile
+  Family<Histogram> group_attempt_duration;  // result, profile
+
   // ---- preemption
   Counter preemption_attempts;
   Histogram preemption_victims;           // pods per preemption
@@ -127,6 +131,7 @@ struct SchedulerMetrics {
   // Records a bound pod: its number of attempts, and the time since its first attempt.
   void observe_scheduled(uint32_t attempts, double seconds_since_first_attempt, bool after_flush);
   void observe_permit_wait(int32_t code, double seconds);
+  void group_attempt(std::string_view result, std::string_view profile, double seconds);
 
  private:
   std::array<Cached<Histogram>, 15> sli_by_attempts_;  // 1 .. 14, "15+"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "framework/objects/kind_reader.hpp"
+#include "framework/objects/pod_group.hpp"
 
 namespace plimsoll {
 namespace {
@@ -81,6 +82,7 @@ ObjectRef decode_object(std::string_view resource, std::string_view ns, std::str
     return read_as(plimsoll_disruption_budget{}, budget);
   }
   if (auto object = decode_claim_object(resource, ns, name, json)) return object;
+  if (auto object = decode_pod_group(resource, ns, name, json)) return object;
   return decode_storage_object(resource, ns, name, json);
 }
 

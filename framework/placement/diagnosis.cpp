@@ -10,6 +10,15 @@ void Diagnosis::add_rejector(const Status& status) {
   (status.code == Code::kPending ? pending : rejectors).insert(status.plugin_index);
 }
 
+Diagnosis one_node_refused(const Status& status) {
+  Diagnosis diagnosis;
+  if (!status.rejected()) return diagnosis;
+  diagnosis.node_count = 1;
+  diagnosis.nodes_by_reason[status.reason] = 1;
+  diagnosis.add_rejector(status);
+  return diagnosis;
+}
+
 std::string fit_error_message(const Diagnosis& diagnosis, const ReasonTable& reasons) {
   std::string message = "0/" + std::to_string(diagnosis.node_count) + " nodes are available:";
   if (!diagnosis.pre_filter_message.empty()) {

@@ -27,6 +27,9 @@ struct Diagnosis {
   void add_rejector(const Status& status);
 };
 
+// Of a pod that its only node rejected in Reserve or Permit; empty of an error.
+[[nodiscard]] Diagnosis one_node_refused(const Status& status);
+
 // "0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s)." Each reason of
 // a node counts; the "N reason" texts are sorted as texts.
 [[nodiscard]] std::string fit_error_message(const Diagnosis& diagnosis, const ReasonTable& reasons);

@@ -13,6 +13,13 @@
 #include "framework/runtime/score_loops.hpp"
 
 namespace plimsoll {
+namespace {
+
+bool has_post_filters(const PlacementQuery& query) {
+  return query.post_filter && !query.framework.at(ExtensionPoint::kPostFilter).empty();
+}
+
+}  // namespace
 
 Placement Placer::decide(const PlacementQuery& query) {
   Evaluation result;
@@ -62,7 +69,7 @@ void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
       if (result.table->feasible_count() != 0) return;
       result.table->diagnose(diagnosis);
       result.status.code = Code::kUnschedulable;
-      if (query.framework.at(ExtensionPoint::kPostFilter).empty()) return;
+      if (!has_post_filters(query)) return;
       std::vector<uint8_t>& codes = room_.verdicts.codes;
       codes.resize(all.size());
       result.table->copy_codes(all, codes);
@@ -195,7 +202,7 @@ bool Placer::fits_nominated_node(const PlacementQuery& query, const PreFilterOut
 
 void Placer::run_post_filters(const PlacementQuery& query, NodeRows rows,
                               std::span<const uint8_t> codes, Evaluation& result) {
-  if (query.framework.at(ExtensionPoint::kPostFilter).empty()) return;
+  if (!has_post_filters(query)) return;
   post_filtering_ = {};
   if (result.table != nullptr && query.nominated_to.empty()) {
     post_filtering_.table = result.table;

@@ -34,6 +34,7 @@ struct PlacementQuery {
   std::string_view nominated_to;
   // What extenders said about nodes so far. Null: no extender is interested in the pod.
   const ExtenderAnswers* answers = nullptr;
+  bool post_filter = true;  // false: nobody makes room for it
 };
 
 struct Placement {

@@ -69,32 +69,45 @@ void SchedulingQueue::remember(SeenEvent seen) {
 
 // ---- events and backoffs
 
-bool SchedulingQueue::is_interested(const SeenEvent& seen, const QueuedPod& pod,
+bool SchedulingQueue::is_interested(const SeenEvent& seen, ProfileIndex profile,
                                     PluginIndex plugin) {
   return std::binary_search(seen.interested.begin(), seen.interested.end(),
-                            plugin_key(pod.profile, plugin));
+                            plugin_key(profile, plugin));
 }
 
 // isPodWorthRequeuing.
 SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
                                                            const SeenEvent& seen) {
+  if (!is_entry(pod) || pod.gated_by || pod.group->refusals.empty())
+    return worth_requeuing(*pod.pod, pod.profile, pod.rejectors, pod.pending, seen);
+  Strategy best = Strategy::kSkip;
+  for (const GroupRefusal& refusal : pod.group->refusals) {
+    if (best == Strategy::kImmediately) break;
+    best = std::max(
+        best, worth_requeuing(*refusal.pod, pod.profile, refusal.rejectors, refusal.pending, seen));
+  }
+  return best;
+}
+
+SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const plimsoll_pod& pod,
+                                                           ProfileIndex profile,
+                                                           const std::set<PluginIndex>& rejectors,
+                                                           const std::set<PluginIndex>& pending,
+                                                           const SeenEvent& seen) {
   const ClusterEvent& event = seen.event;
-  if (pod.rejectors.empty() && pod.pending.empty()) return Strategy::kAfterBackoff;
+  if (rejectors.empty() && pending.empty()) return Strategy::kAfterBackoff;
   if (event.wildcard) {
-    const bool others = event.new_pod && view(event.new_pod->meta.uid) != view(pod.pod->meta.uid);
+    const bool others = event.new_pod && view(event.new_pod->meta.uid) != view(pod.meta.uid);
     return others ? Strategy::kSkip : Strategy::kAfterBackoff;
   }
   const auto says_queue = [&](PluginIndex plugin) {
-    return is_interested(seen, pod, plugin) &&
-           policy_.hint(*pod.pod, plugin_key(pod.profile, plugin), event) == QueueHint::kQueue;
+    return is_interested(seen, profile, plugin) &&
+           policy_.hint(pod, plugin_key(profile, plugin), event) == QueueHint::kQueue;
   };
   // A plugin that answered Pending waited for exactly this event, so the pod skips its backoff.
-  if (std::any_of(pod.pending.begin(), pod.pending.end(), says_queue)) {
-    return Strategy::kImmediately;
-  }
-  return std::any_of(pod.rejectors.begin(), pod.rejectors.end(), says_queue)
-             ? Strategy::kAfterBackoff
-             : Strategy::kSkip;
+  if (std::any_of(pending.begin(), pending.end(), says_queue)) return Strategy::kImmediately;
+  return std::any_of(rejectors.begin(), rejectors.end(), says_queue) ? Strategy::kAfterBackoff
+                                                                     : Strategy::kSkip;
 }
 
 int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
@@ -120,6 +133,7 @@ bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
 
 // requeuePodWithQueueingStrategy.
 void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms) {
+  if (!is_entry(pod) && policy_.group_gate(*pod.pod)) return come_back(pod, strategy, now_ms);
   take_out(pod);
   if (strategy == Strategy::kSkip || !passes_gates(pod)) {
     pod.flushed = false;  // what wakes it later is no flush
@@ -165,7 +179,7 @@ void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, 
   for (QueuedPod* pod : pods) {
     // Only an event that the gating plugin registered can ungate the pod; or the flush, since
     // Kubernetes 1.37.
-    if (pod->gated_by && !seen.event.wildcard && !is_interested(seen, *pod, *pod->gated_by))
+    if (pod->gated_by && !seen.event.wildcard && !is_interested(seen, pod->profile, *pod->gated_by))
       continue;
     const Strategy strategy = worth_requeuing(*pod, seen);
     if (strategy != Strategy::kSkip) requeue(*pod, strategy, now_ms);
@@ -176,6 +190,7 @@ void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, 
 void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
   QueuedPod* pod = known(uid);
   if (pod == nullptr) return;
+  if (pod->place == QueuePlace::kInGroup) pod = &pod->group->entry;
   ClusterEvent event = force_activate_event();
   const Cause cause(*this, kForceActivate);
   switch (pod->place) {
@@ -189,7 +204,10 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
     case QueuePlace::kUnschedulable:
       requeue(*pod, Strategy::kImmediately, now_ms);
       return;
+    case QueuePlace::kInGroup:
+      return;
     case QueuePlace::kInFlight:
+      if (!pod->flight_since) return;  // a group, whose attempt ends before anything else begins
       event.new_pod = pod->pod;
       remember({std::move(event), {}});
       return;
@@ -200,7 +218,9 @@ void SchedulingQueue::flush_backoff(int64_t now_ms) {
   const Cause cause(*this, kBackoffComplete);
   for (auto* heap : {&backoff_, &error_backoff_}) {
     while (!heap->empty() && !backing_off(*heap->top(), now_ms)) {
-      put_active(*heap->pop(), now_ms);
+      QueuedPod& pod = *heap->top();
+      take_out(pod);
+      put_active(pod, now_ms);
     }
   }
 }

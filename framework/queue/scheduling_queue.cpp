@@ -9,7 +9,6 @@ namespace {
 
 // Labels of queue_incoming_pods_total besides those of cluster events.
 constexpr std::string_view kPodAdd = "UnscheduledPodAdd";
-constexpr std::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
 constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 
 }  // namespace
@@ -46,6 +45,7 @@ PodRef SchedulingQueue::find(std::string_view uid) const {
 }
 
 void SchedulingQueue::take_out(QueuedPod& pod) {
+  if (is_entry(pod)) count_members(pod, false);
   switch (pod.place) {
     case QueuePlace::kActive:
       active_.remove(&pod);
@@ -66,12 +66,14 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
       });
       break;
     case QueuePlace::kInFlight:
+    case QueuePlace::kInGroup:
       break;
   }
 }
 
 void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
   pod.place = place;
+  if (is_entry(pod)) count_members(pod, true);
   pod.sequence = ++sequence_;
   if (observer_ != nullptr && !cause_.empty()) observer_->entered(place, cause_);
   switch (place) {
@@ -91,6 +93,7 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
           pod, [&](PluginKey plugin) { waiting_for_[plugin].emplace(pod.sequence, &pod); });
       break;
     case QueuePlace::kInFlight:
+    case QueuePlace::kInGroup:
       break;
   }
 }
@@ -119,7 +122,9 @@ void SchedulingQueue::for_each_rejector(const QueuedPod& pod, Visit visit) {
 // stays in `rejectors` until the pod is popped, like any other rejecting plugin.
 bool SchedulingQueue::passes_gates(QueuedPod& pod) {
   count_holders(pod, -1);
-  pod.gated_by = policy_.gate(*pod.pod);
+  // What held a group before it was ever tried is of no interest any more.
+  if (is_entry(pod) && pod.group->refusals.empty()) pod.rejectors.clear();
+  pod.gated_by = is_entry(pod) ? group_gate(*pod.group) : policy_.gate(*pod.pod);
   if (pod.gated_by) pod.rejectors.insert(*pod.gated_by);
   count_holders(pod, +1);
   return !pod.gated_by;
@@ -148,6 +153,10 @@ const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
   added.pod = std::move(pod);
   added.profile = policy_.profile(*added.pod);
   added.queued_ms = now_ms;
+  if (policy_.group_gate(*added.pod)) {
+    arrive(added, now_ms);
+    return added;
+  }
   added.key = policy_.sort_key(*added.pod, now_ms);
   if (passes_gates(added)) {
     put_active(added, now_ms);
@@ -164,6 +173,8 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     return;
   }
   const PodRef before = std::exchange(entry->pod, std::move(pod));
+  if (entry->group != nullptr && entry->group->entry.pod == before)
+    entry->group->entry.pod = entry->pod;
   std::vector<SeenEvent> seen;
   for (ClusterEvent& event : pod_updated(kResourceUnschedulablePod, before, entry->pod)) {
     std::vector<PluginKey> interested = policy_.interested(event);
@@ -174,6 +185,7 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     for (SeenEvent& each : seen) remember(std::move(each));
     return;
   }
+  if (entry->place == QueuePlace::kInGroup) return update_member(*entry, seen, now_ms);
   const SortKey key = policy_.sort_key(*entry->pod, entry->queued_ms);
   if (entry->place != QueuePlace::kUnschedulable) {
     if (key != entry->key) {
@@ -206,6 +218,13 @@ void SchedulingQueue::remove(std::string_view uid) {
     end_flight(entry);
     prune_events();
   }
+  if (entry.place == QueuePlace::kInGroup) {
+    QueuedGroup& group = *entry.group;
+    leave(entry);
+    settle(group, entry);
+    pods_.erase(found);
+    return;
+  }
   count_holders(entry, -1);
   take_out(entry);
   pods_.erase(found);
@@ -215,13 +234,21 @@ void SchedulingQueue::remove(std::string_view uid) {
 
 QueuedPod* SchedulingQueue::pop() {
   QueuedPod* pod = nullptr;
-  if (!active_.empty()) {
-    pod = active_.pop();
-  } else if (!backoff_.empty()) {
-    pod = backoff_.pop();  // SchedulerPopFromBackoffQ
-    if (observer_ != nullptr) observer_->entered(QueuePlace::kActive, kPopFromBackoffQ);
-  } else {
-    return nullptr;
+  while (pod == nullptr) {
+    if (!active_.empty()) {
+      pod = active_.pop();
+    } else if (!backoff_.empty()) {
+      pod = backoff_.pop();  // SchedulerPopFromBackoffQ
+      if (observer_ != nullptr) observer_->entered(QueuePlace::kActive, kPopFromBackoffQ);
+    } else {
+      return nullptr;
+    }
+    if (!is_entry(*pod)) break;
+    count_members(*pod, false);
+    if (has_quorum(*pod->group)) break;
+    // One of its pods has gone since.
+    static_cast<void>(passes_gates(*pod));
+    put(*std::exchange(pod, nullptr), QueuePlace::kUnschedulable);
   }
   pod->place = QueuePlace::kInFlight;
   ++pod->attempts;
@@ -229,7 +256,11 @@ QueuedPod* SchedulingQueue::pop() {
   pod->rejectors.clear();
   pod->pending.clear();
   pod->gated_by.reset();
-  begin_flight(*pod);
+  if (is_entry(*pod)) {
+    for (QueuedPod* member : pod->group->members) ++member->attempts;
+  } else {
+    begin_flight(*pod);
+  }
   return pod;
 }
 
@@ -259,7 +290,7 @@ void SchedulingQueue::count_failure(QueuedPod& pod, const std::set<PluginIndex>&
   }
   pod.queued_ms = now_ms;
   pod.backoff_expiry_ms = -1;
-  pod.key = policy_.sort_key(*pod.pod, now_ms);
+  pod.key = key_of(pod, now_ms);
 }
 
 void SchedulingQueue::fail(std::string_view uid, int64_t now_ms) {
@@ -297,6 +328,8 @@ void SchedulingQueue::restore(PodRef pod, const std::set<PluginIndex>& rejectors
   restored.place = QueuePlace::kInFlight;
   const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(restored, rejectors, {}, now_ms);
+  if (policy_.group_gate(*restored.pod))
+    return come_back(restored, Strategy::kAfterBackoff, now_ms);
   // Never popped early, whatever made it fail: the events since done() are not kept, so nothing
   // shows that another attempt would succeed now.
   if (!passes_gates(restored)) {
@@ -314,10 +347,10 @@ void SchedulingQueue::forget(std::string_view uid) {
 // ---- views
 
 SchedulingQueue::Sizes SchedulingQueue::sizes() const {
-  return {active_.size(),
-          backoff_.size() + error_backoff_.size(),
-          unschedulable_.size() - gated_,
-          gated_,
+  return {active_.size() + further_.active,
+          backoff_.size() + error_backoff_.size() + further_.backoff,
+          unschedulable_.size() - gated_ + further_.unschedulable,
+          gated_ + further_.gated,
           in_flight_,
           events_.size()};
 }

@@ -11,6 +11,10 @@
 //   in flight      popped and not done(). Events that happen meanwhile are kept, so that the pod
 //                  misses none
 //
+// The pods of a PodGroup that wait are one entry of the queue (group_entries.cpp): it is in one of
+// these places, and so are they. It is gated while the group is not known, while fewer of its pods
+// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff.
+//
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
 #include <array>
@@ -46,6 +50,14 @@ using PluginKey = uint32_t;
 
 enum class QueueHint { kSkip, kQueue };
 
+// A PodGroup as the queue sees it.
+struct GroupFacts {
+  bool known = false;  // it is there, and is to stay
+  int32_t priority = 0;
+  size_t needed = 1;  // pods
+  size_t placed = 0;  // pods that have a node already
+};
+
 // What the queue needs from the profiles.
 class QueuePolicy {
  public:
@@ -56,6 +68,12 @@ class QueuePolicy {
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
   // Whether the plugin activates by itself the pods that it gates, so that no event need wake them.
   virtual bool wakes_whom_it_gates(PluginKey /*gate*/) { return false; }
+  // The plugin that holds back the pod's group until it is complete; nothing: the pod is no
+  // group's.
+  virtual std::optional<PluginIndex> group_gate(const plimsoll_pod& /*pod*/) {
+    return std::nullopt;
+  }
+  virtual GroupFacts group(std::string_view /*ns*/, std::string_view /*name*/) { return {}; }
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
   // The plugins that registered this kind of event, ascending. Called once per event, before any
   // pod is checked.
@@ -70,7 +88,16 @@ struct QueueConfig {
   int64_t max_in_unschedulable_ms = 5 * 60'000;
 };
 
-enum class QueuePlace { kActive, kBackoff, kErrorBackoff, kUnschedulable, kInFlight };
+enum class QueuePlace {
+  kActive,
+  kBackoff,
+  kErrorBackoff,
+  kUnschedulable,
+  kInFlight,
+  kInGroup  // where the entry of its group is
+};
+
+struct QueuedGroup;
 
 struct QueuedPod {
   // The fields that the heaps read come first, in one cache line.
@@ -95,6 +122,30 @@ struct QueuedPod {
   uint64_t looked_at = 0;                // the last event that it was checked for
   std::optional<uint64_t> flight_since;  // in flight: the first event after it was popped
   bool departed = false;  // done(), but binding: kept for restore(); other functions ignore it
+  QueuedGroup* group = nullptr;  // of a pod in its group, and of the entry of a group
+};
+
+// Why pods of one kind found no place in their group's last attempt.
+struct GroupRefusal {
+  PodRef pod;
+  std::set<PluginIndex> rejectors;
+  std::set<PluginIndex> pending;
+};
+
+struct QueuedGroup {
+  // What the group waits for, if it is gated.
+  enum class Gate { kNone, kGroup, kQuorum, kMember };
+
+  QueuedPod entry;  // its pod is one of the members
+  std::string ns;
+  std::string name;
+  std::vector<QueuedPod*> members;  // in any order, each at its heap_index
+  GroupFacts facts;                 // when they were last asked for
+  Gate gate = Gate::kNone;
+  const QueuedPod* held = nullptr;     // Gate::kMember: this one
+  std::vector<GroupRefusal> refusals;  // of the last attempt
+  std::string told;                    // what the cycle last wrote about it
+  size_t counted = 0;                  // of the members, in the sizes of its place
 };
 
 class SchedulingQueue {
@@ -113,8 +164,16 @@ class SchedulingQueue {
   [[nodiscard]] PodRef find(std::string_view uid) const;  // null: not in the queue
 
   // ---- the cycle
-  // The next pod, or null. It is in flight until reject(), fail() or done().
+  // The next pod, or null. It is in flight until reject(), fail() or done(). The entry of a group
+  // has `group` set: its members stay in it, and reject_group() must follow before anything else.
   QueuedPod* pop();
+  // A member that has found a place leaves the group and is in flight, as if it had been popped.
+  void take_member(std::string_view uid);
+  // The members that are left had no place; nobody is left: the entry goes. Without refusals the
+  // attempt failed with an error. Calls no hint: nothing has happened meanwhile. `again`: some were
+  // not looked at, and it is tried again at once.
+  void reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals, int64_t now_ms,
+                    bool again = false);
   // Plugins rejected the pod: it waits for an event that one of them registered.
   void reject(std::string_view uid, const std::set<PluginIndex>& rejectors,
               const std::set<PluginIndex>& pending, int64_t now_ms);
@@ -136,6 +195,8 @@ class SchedulingQueue {
   // had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
+  // The PodGroup came, changed or went, or another number of its pods has a node.
+  void group_changed(std::string_view ns, std::string_view name, int64_t now_ms);
   // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
   // call it next.
   int64_t flush(int64_t now_ms);
@@ -157,9 +218,14 @@ class SchedulingQueue {
   }
   [[nodiscard]] const QueuedPod* entry(std::string_view uid) const;
   [[nodiscard]] int64_t backoff_expiry(QueuedPod& pod) const;
+  // Why the group is gated, in kube-scheduler's words; empty: it is not, or a plugin says why.
+  [[nodiscard]] static std::string gate_message(const QueuedGroup& group);
+  [[nodiscard]] const QueuedGroup* group(std::string_view ns, std::string_view name) const;
 
  private:
   enum class Strategy { kSkip, kAfterBackoff, kImmediately };
+  // A label of queue_incoming_pods_total.
+  static constexpr std::string_view kScheduleAttemptFailure = "ScheduleAttemptFailure";
   struct ByKey {
     bool operator()(const QueuedPod& a, const QueuedPod& b) const;
   };
@@ -188,7 +254,11 @@ class SchedulingQueue {
   void count_holders(const QueuedPod& pod, int change) const;  // for the observer
   void drop_oldest_event();
   [[nodiscard]] Strategy worth_requeuing(const QueuedPod& pod, const SeenEvent& seen);
-  [[nodiscard]] static bool is_interested(const SeenEvent& seen, const QueuedPod& pod,
+  [[nodiscard]] Strategy worth_requeuing(const plimsoll_pod& pod, ProfileIndex profile,
+                                         const std::set<PluginIndex>& rejectors,
+                                         const std::set<PluginIndex>& pending,
+                                         const SeenEvent& seen);
+  [[nodiscard]] static bool is_interested(const SeenEvent& seen, ProfileIndex profile,
                                           PluginIndex plugin);
   void move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms);
   template <typename Visit>
@@ -202,6 +272,20 @@ class SchedulingQueue {
   void put(QueuedPod& pod, QueuePlace place);
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
+  [[nodiscard]] SortKey key_of(const QueuedPod& pod, int64_t queued_ms);
+
+  // ---- groups (group_entries.cpp)
+  [[nodiscard]] static bool is_entry(const QueuedPod& pod);
+  [[nodiscard]] bool has_quorum(QueuedGroup& group);
+  [[nodiscard]] std::optional<PluginIndex> group_gate(QueuedGroup& group);
+  QueuedGroup& join(QueuedPod& member, int64_t now_ms);  // makes the group if it must
+  void arrive(QueuedPod& member, int64_t now_ms);        // one that was not in the queue
+  void come_back(QueuedPod& member, Strategy strategy, int64_t now_ms);  // one that had a place
+  void leave(QueuedPod& member);
+  void settle(QueuedGroup& group, const QueuedPod& left);  // after leave()
+  static void represent(QueuedGroup& group, const QueuedPod& member);
+  void update_member(QueuedPod& member, const std::vector<SeenEvent>& seen, int64_t now_ms);
+  void count_members(QueuedPod& entry, bool there);
   void begin_flight(QueuedPod& pod);
   uint64_t end_flight(QueuedPod& pod);  // returns the first event after the pod was popped
   void remember(SeenEvent seen);
@@ -211,7 +295,8 @@ class SchedulingQueue {
   QueueConfig config_;
   QueueObserver* observer_ = nullptr;
   std::string_view cause_;  // empty: the pod stays in its queue and only its position changes
-  FlatStringMap<std::unique_ptr<QueuedPod>> pods_;  // waiting, in flight, and departed
+  FlatStringMap<std::unique_ptr<QueuedPod>> pods_;      // waiting, in flight, and departed
+  FlatStringMap<std::unique_ptr<QueuedGroup>> groups_;  // with members, by "namespace/name"
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
@@ -221,6 +306,7 @@ class SchedulingQueue {
   // plugin, unless that wakes it, for any other pod every rejecting plugin.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
   size_t gated_ = 0;      // of the unschedulable pods
+  Sizes further_{};       // members of groups beyond the first of each
   size_t in_flight_ = 0;  // pods
   // When the pods in flight were popped: the number that the next event had at that time, and how
   // many pods were popped before that event. Ascending; the first entry has a pod in flight.

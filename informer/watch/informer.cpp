@@ -153,9 +153,7 @@ class KindSink : public ReflectorSink {
     if (state == ReflectorState::kRefused || state == ReflectorState::kUnreachable) {
       troubles_.tell(resource_, state, text);
     } else if (state == ReflectorState::kNotServed) {
-      if (newly_missing)
-        log_warn("the API server does not serve this kind; is its CRD installed?",
-                 {{"resource", resource_}, {"answer", text}});
+      if (newly_missing) tell_missing(text);
     } else {
       if (state == ReflectorState::kWatching) troubles_.answered(resource_);
       log_debug("reflector", {{"resource", resource_}, {"state", to_string(state)}});
@@ -189,6 +187,15 @@ class KindSink : public ReflectorSink {
   }
 
  private:
+  // Kubernetes has kinds that are off by default, and works without them. Their groups have one
+  // word before .k8s.io: "podgroups.v1beta1.scheduling.k8s.io".
+  void tell_missing(std::string_view answer) const {
+    const bool own = resource_.ends_with(".k8s.io") && std::ranges::count(resource_, '.') == 4;
+    if (own) return log_info("the API server does not serve this kind", {{"resource", resource_}});
+    log_warn("the API server does not serve this kind; is its CRD installed?",
+             {{"resource", resource_}, {"answer", answer}});
+  }
+
   // The key points into the object, so it is replaced together with it.
   void remember(Object object) {
     if (is_unreadable(object)) ++unreadable_;

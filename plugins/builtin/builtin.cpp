@@ -12,6 +12,7 @@ std::span<const StaticModule> builtin_modules() {
       default_binder(),
       default_preemption(),
       dynamic_resources(),
+      gang_scheduling(),
       image_locality(),
       inter_pod_affinity(),
       node_affinity(),

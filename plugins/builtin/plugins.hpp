@@ -20,6 +20,7 @@ template <typename Class>
 [[nodiscard]] StaticModule default_binder();
 [[nodiscard]] StaticModule default_preemption();
 [[nodiscard]] StaticModule dynamic_resources();
+[[nodiscard]] StaticModule gang_scheduling();
 [[nodiscard]] StaticModule image_locality();
 [[nodiscard]] StaticModule inter_pod_affinity();
 [[nodiscard]] StaticModule node_affinity();

@@ -19,7 +19,7 @@ constexpr std::string_view kNoResourceClaims =
 
 // A PodGroup of scheduling.k8s.io (KEP-4671): its members are to be placed together.
 constexpr std::string_view kNoSchedulingGroups =
-    "pod belongs to a scheduling group, which this scheduler does not support yet";
+    "pod belongs to a pod group, which its profile does not place together: enable GangScheduling";
 
 constexpr std::string_view kUnreadable =
     "pod has a field that this scheduler cannot read; its log says which";
@@ -37,8 +37,10 @@ class UnsupportedFeatures {
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_CLUSTER;
 
   UnsupportedFeatures(const Host& host, std::string_view args_json) : host_(host) {
-    read_args(host, args_json, {"UnsupportedFeaturesArgs"},
-              [this](Args& args) { args.read("resourceClaims", claims_allocated_); });
+    read_args(host, args_json, {"UnsupportedFeaturesArgs"}, [this](Args& args) {
+      args.read("resourceClaims", claims_allocated_);
+      args.read("schedulingGroups", groups_placed_);
+    });
   }
 
   const auto& events() const { return events_; }
@@ -89,14 +91,16 @@ class UnsupportedFeatures {
   // The first thing about the pod that cannot be honoured; empty if there is none.
   std::string_view unsupported(Pod pod) const {
     if (is_unreadable(*pod)) return kUnreadable;
-    if (PLIMSOLL_HAS(&*pod, uses) && (pod->uses & PLIMSOLL_USES_SCHEDULING_GROUP) != 0)
-      return kNoSchedulingGroups;
+    const bool grouped =
+        PLIMSOLL_HAS(&*pod, uses) && (pod->uses & PLIMSOLL_USES_SCHEDULING_GROUP) != 0;
+    if (grouped && !groups_placed_) return kNoSchedulingGroups;
     const bool left = pod->resource_claims.count != 0 && !claims_allocated_;
     return left ? kNoResourceClaims : std::string_view();
   }
 
   Host host_;
   bool claims_allocated_ = false;
+  bool groups_placed_ = false;
   struct Unreadable {
     std::string node;
     std::string pod;

@@ -172,13 +172,14 @@ TEST(PlimsollSimulate, BindsAndMakesVolumes) {
   EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
 }
 
-TEST(PlimsollSimulate, AllocatesResourceClaims) {
-  const std::string sample = "examples/clusters/claims/";
-  const Answer answer =
-      plimsoll({"simulate", "--config", "examples/profiles/default-scheduler.yaml", "--cluster",
-                sample + "cluster.yaml", "--pods", sample + "pods.yaml", "--expect",
-                sample + "expected.yaml"});
-  EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+TEST(PlimsollSimulate, AllocatesResourceClaimsAndPlacesGroups) {
+  for (const std::string sample : {"examples/clusters/claims/", "examples/clusters/pod-groups/"}) {
+    const Answer answer =
+        plimsoll({"simulate", "--config", "examples/profiles/default-scheduler.yaml", "--cluster",
+                  sample + "cluster.yaml", "--pods", sample + "pods.yaml", "--expect",
+                  sample + "expected.yaml"});
+    EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+  }
 }
 
 // The only scheduler of a cluster: every default plugin decides about some pod.

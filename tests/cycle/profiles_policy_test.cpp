@@ -6,6 +6,7 @@
 #include <plimsoll/plugin.hpp>
 
 #include "framework/api/decode/decode.hpp"
+#include "framework/cluster/cluster_state.hpp"
 #include "tests/runtime/support.hpp"
 
 namespace plimsoll {
@@ -98,7 +99,8 @@ class ProfilesPolicyTest : public ::testing::Test {
 
   using Texts = std::vector<std::string>;
   testing::World world_;
-  ProfilesPolicy policy_{world_.env.reasons};
+  ClusterState cluster_;
+  ProfilesPolicy policy_{world_.env.reasons, world_.env.objects, cluster_};
 };
 
 TEST_F(ProfilesPolicyTest, EachProfileIsAskedByItself) {

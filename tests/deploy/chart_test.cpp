@@ -431,7 +431,8 @@ class RightsByProfileTest : public ChartTest, public testing::WithParamInterface
              "      - {name: VolumeBinding}\n      - {name: NodeVolumeLimits}\n"
              "      - {name: VolumeZone}\n      - {name: VolumeRestrictions}\n"
              "      - {name: PodTopologySpread}\n      - {name: InterPodAffinity}\n"
-             "      - {name: DefaultPreemption}\n      - {name: DynamicResources}\n";
+             "      - {name: DefaultPreemption}\n      - {name: DynamicResources}\n"
+             "      - {name: GangScheduling}\n";
     }
     std::string text = read_file("examples/profiles/" + name + ".yaml").value_or("");
     const std::string line = "  kubeconfig: /etc/kubernetes/scheduler.conf\n";

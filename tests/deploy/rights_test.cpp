@@ -22,7 +22,27 @@ class RightsTest : public DeployTest {
   // A server that streams lists needs no right to list; older ones do.
   static void SetUpTestSuite() {
     DeployTest::SetUpTestSuite();
-    options().apiserver_flags.push_back("--feature-gates=WatchList=false");
+    for (const char* flag : {"--feature-gates=WatchList=false,GenericWorkload=true",
+                             "--runtime-config=scheduling.k8s.io/v1beta1=true",
+                             // No controller takes the protection of groups off.
+                             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,"
+                             "StorageObjectInUseProtection,PodGroupProtection"}) {
+      options().apiserver_flags.emplace_back(flag);
+    }
+  }
+
+ protected:
+  void give_all_work() {
+    give_work();
+    create("/apis/scheduling.k8s.io/v1beta1/namespaces/" + ns() + "/podgroups",
+           {{"metadata", {{"name", "crew"}}},
+            {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", 1}}}}}}}});
+    json member = pod_object({.name = "in-crew",
+                              .scheduler = kScheduler,
+                              .requests = {{"cpu", "1"}, {"memory", "1Gi"}}});
+    member["spec"]["nodeSelector"] = {{"kubernetes.io/hostname", "n"}};
+    member["spec"]["schedulingGroup"] = {{"podGroupName", "crew"}};
+    create(pods_path(), member);
   }
 };
 
@@ -32,8 +52,9 @@ TEST_F(RightsTest, TheWholeWorkIsAllowed) {
   ASSERT_NO_FATAL_FAILURE(wait_for_rights(base));
   const std::size_t from = audit().size();
   ASSERT_NO_FATAL_FAILURE(start_deployed());
-  give_work();
+  give_all_work();
   expect_work_done();
+  EXPECT_EQ(wait_bound("in-crew"), "n") << wait_refused("in-crew");
   EXPECT_NE(
       client().get(kLeases + std::string("/plimsoll")).json()["spec"].value("holderIdentity", ""),
       "");
@@ -102,7 +123,7 @@ TEST_P(WithoutARightTest, ItIsMissed) {
   }
   auto started = ChildProcess::start(command);
   ASSERT_TRUE(started) << started.error().message;
-  give_work();
+  give_all_work();
   if (reads) {
     ASSERT_TRUE((*proxy)->wait_held(30s)) << tail(started->output(), 30);
     const std::string changed =

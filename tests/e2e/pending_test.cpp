@@ -277,6 +277,16 @@ TEST_F(PendingTest, AGatedPodWaitsForItsGates) {
   expect_bound_soon("gated", "n");
 }
 
+// The API server of these tests knows no groups: it drops what pods say of one.
+TEST_F(PendingTest, WithoutGroupsInTheClusterPodsAreScheduledOneByOne) {
+  add_node("n", {{"cpu", "2"}, {"memory", "4Gi"}});
+  ASSERT_NO_FATAL_FAILURE(start());
+  json pod = pod_object({.name = "member", .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+  pod["spec"]["schedulingGroup"] = {{"podGroupName", "g"}};
+  EXPECT_FALSE(create(pods_path(), pod)["spec"].contains("schedulingGroup"));
+  expect_bound_soon("member", "n");
+}
+
 TEST_F(PendingTest, PodsOfOtherSchedulersAreCountedAndLeftAlone) {
   add_node("n", {{"cpu", "8"}, {"memory", "16Gi"}});
   add_gpu_node("g", {gpu_device(0, 0), gpu_device(1, 1)});

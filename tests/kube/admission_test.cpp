@@ -57,9 +57,11 @@ struct Answer {
 
 class AdmissionTest : public KubeTest {
  protected:
-  // There are no service accounts, and no volume for their tokens.
+  // There are no service accounts, and no volume for their tokens. The sandbox knows PodGroups.
   static void SetUpTestSuite() {
-    options().apiserver_flags = {"--disable-admission-plugins=ServiceAccount"};
+    options().apiserver_flags = {"--disable-admission-plugins=ServiceAccount",
+                                 "--feature-gates=GenericWorkload=true",
+                                 "--runtime-config=scheduling.k8s.io/v1beta1=true"};
   }
 
   void SetUp() override {

@@ -26,6 +26,8 @@ plugin_execution_duration_seconds [BETA] plugin extension_point status
 pod_scheduled_after_flush_total [ALPHA]
 pod_scheduling_attempts [STABLE]
 pod_scheduling_sli_duration_seconds [BETA] attempts
+podgroup_schedule_attempts_total [ALPHA] result profile
+podgroup_scheduling_attempt_duration_seconds [ALPHA] result profile
 preemption_attempts_total [STABLE]
 preemption_goroutines_duration_seconds [ALPHA]!1.37.0 result
 preemption_goroutines_execution_total [ALPHA] result

@@ -55,6 +55,17 @@ TEST(ObjectGrowth, Selectors) {
       "]}}}");
 }
 
+TEST(ObjectGrowth, PodGroups) {
+  for (const char* begin : {R"({"status": {"conditions": [)", R"({"spec": {"resourceClaims": [)"}) {
+    expect_linear_object(
+        "podgroups.v1beta1.scheduling.k8s.io", begin,
+        [](const std::string& number) {
+          return R"({"type": "PodGroupInitiallyScheduled", "message": "m)" + number + "\"}";
+        },
+        "]}}");
+  }
+}
+
 TEST(ObjectGrowth, DevicesAndClaims) {
   const auto device = [](const std::string& number) {
     return R"({"name": "d)" + number + R"(", "attributes": {"a)" + number +

@@ -7,6 +7,7 @@
 
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/objects/pod_group.hpp"
 #include "tests/support/decoded_objects.hpp"
 
 namespace plimsoll {
@@ -256,6 +257,58 @@ TEST_F(KindsTest, OtherKindsAreNotDecoded) {
   const RawRef raw = decoded({"services", "ns", "n", "u", "1", "{}"});
   ASSERT_NE(raw->decoded, nullptr);
   EXPECT_EQ(raw->json, "{}");
+}
+
+const PodGroup& pod_group(const ObjectRef& object) {
+  return *reinterpret_cast<const PodGroup*>(object.get());
+}
+
+TEST(PodGroupKind, SaysWhatIsNeededAndWhatWasSaid) {
+  const ObjectRef read = decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g", R"({
+      "metadata": {"name": "g", "uid": "u", "generation": 3},
+      "spec": {"schedulingPolicy": {"gang": {"minCount": 16}}, "priority": 100,
+               "disruptionMode": {"single": {}}},
+      "status": {"conditions": [
+          {"type": "Other", "status": "True", "reason": "x"},
+          {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable",
+           "message": "no room", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");
+  const PodGroup& group = pod_group(read);
+  EXPECT_TRUE(group.gang);
+  EXPECT_EQ(group.min_count, 16);
+  EXPECT_EQ(group.priority, 100);
+  EXPECT_EQ(group.version, "v1beta1");
+  EXPECT_EQ(view(read->meta.uid), "u");
+  EXPECT_EQ(read->meta.generation, 3);
+  EXPECT_EQ(group.status + group.reason + group.message + group.transition_time,
+            "FalseUnschedulableno room2026-01-01T00:00:00Z");
+  EXPECT_EQ(group.not_honoured, "");
+}
+
+TEST(PodGroupKind, ABasicOneNeedsOnePod) {
+  const ObjectRef read = decode_object("podgroups.v1.scheduling.k8s.io", "ns", "g",
+                                       R"({"spec": {"schedulingPolicy": {"basic": {}}}})");
+  EXPECT_FALSE(pod_group(read).gang);
+  EXPECT_EQ(pod_group(read).min_count, 1);
+  EXPECT_EQ(pod_group(read).version, "v1");
+}
+
+TEST(PodGroupKind, NamesWhatItCannotHonourOrRead) {
+  const auto of = [](const std::string& spec) {
+    return decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g",
+                         R"({"spec": {)" + spec + "}}");
+  };
+  EXPECT_EQ(
+      pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "rack"}]})")).not_honoured,
+      "schedulingConstraints.topology");
+  EXPECT_EQ(pod_group(of(R"("resourceClaims": [{"name": "c"}])")).not_honoured, "resourceClaims");
+  EXPECT_EQ(pod_group(of(R"("parentCompositePodGroupName": "p")")).not_honoured,
+            "parentCompositePodGroupName");
+  for (const char* bad : {R"("schedulingPolicy": {"gang": {"minCount": 0}})",
+                          R"("schedulingPolicy": 7)", R"("priority": "high")"}) {
+    const ObjectRef read = of(bad);
+    EXPECT_NE(view(read->unreadable), "") << bad;
+    EXPECT_EQ(view(read->meta.name), "g");
+  }
 }
 
 }  // namespace

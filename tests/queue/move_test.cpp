@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <random>
+#include <stdexcept>
 
 #include "tests/queue/queue_fixture.hpp"
 #include "tests/support/seed.hpp"
@@ -115,6 +117,222 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
         break;
     }
   }
+}
+
+// ---- groups: one entry for all their pods
+
+class GroupQueueTest : public QueueTest {
+ protected:
+  PodRef member(const std::string& name, const std::string& group = "g",
+                const std::string& extra = "", int priority = 0) {
+    return pod(name, priority, R"(,"schedulingGroup":{"podGroupName":")" + group + "\"}" + extra);
+  }
+  void known(const std::string& name, size_t needed, int priority = 0, size_t placed = 0) {
+    policy_.groups[name] = {true, priority, needed, placed};
+    queue_.group_changed("ns", name, now_);
+  }
+  QueuedGroup& popped_group() {
+    QueuedPod* popped = queue_.pop();
+    if (popped == nullptr || popped->group == nullptr) throw std::runtime_error("no group");
+    return *popped->group;
+  }
+  std::string gate(const std::string& group = "g") {
+    return SchedulingQueue::gate_message(*queue_.group("ns", group));
+  }
+  std::array<size_t, 4> sizes() {
+    const SchedulingQueue::Sizes all = queue_.sizes();
+    return {all.active, all.backoff, all.unschedulable, all.gated};
+  }
+};
+
+using Counts = std::array<size_t, 4>;  // active, backoff, unschedulable, gated
+
+TEST_F(GroupQueueTest, WaitsForTheGroupThenForItsQuorumThenForEachOfItsPods) {
+  queue_.add(member("a"), now_);
+  EXPECT_EQ(place("a"), "gated");
+  EXPECT_EQ(gate(), "waiting for pods's pod group \"g\" to appear in scheduling queue");
+  known("g", 3);
+  EXPECT_EQ(gate(), "waiting for minCount pods from a gang to appear in scheduling queue: 1 of 3");
+  queue_.add(member("b"), now_);
+  queue_.add(member("c", "g", kGated), now_);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 3}));
+  EXPECT_EQ(gate(), "") << "the plugin that holds c says why";
+  EXPECT_EQ(view(queue_.group("ns", "g")->held->pod->meta.name), "c");
+  queue_.add(member("d"), now_);
+  EXPECT_EQ(place("d"), "gated");
+  queue_.update(member("c"), now_);
+  EXPECT_EQ(sizes(), (Counts{4, 0, 0, 0}));
+  queue_.add(member("e", "g", kGated), now_);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 5})) << "one that comes late holds all as well";
+  queue_.remove("uid-e");
+  EXPECT_EQ(popped_group().members.size(), 4U);
+}
+
+TEST_F(GroupQueueTest, PodsThatHaveANodeCountForTheQuorum) {
+  queue_.add(member("late"), now_);
+  known("g", 3, 0, 1);
+  EXPECT_EQ(place("late"), "gated");
+  known("g", 3, 0, 2);
+  EXPECT_EQ(place("late"), "active");
+  // One of them is being deleted: known at the latest when the group is taken out.
+  policy_.groups["g"].placed = 1;
+  EXPECT_EQ(queue_.pop(), nullptr);
+  EXPECT_EQ(place("late"), "gated");
+  known("g", 2, 0, 1);  // it needs fewer now
+  EXPECT_EQ(place("late"), "active");
+  policy_.groups.erase("g");
+  EXPECT_EQ(queue_.pop(), nullptr) << "the group is gone";
+  EXPECT_EQ(queue_.sizes().gated, 1U);
+}
+
+TEST_F(GroupQueueTest, IsOrderedByItsOwnPriorityAndTime) {
+  known("high", 1, 10);
+  known("low", 1, 0);
+  queue_.add(member("l", "low", "", 100), now_);
+  queue_.add(member("h", "high", "", 0), now_ + 5);
+  queue_.add(pod("single", 5), now_ + 9);
+  EXPECT_EQ(popped_group().name, "high");
+  EXPECT_EQ(pop(), "single");
+  EXPECT_EQ(popped_group().name, "low");
+}
+
+TEST_F(GroupQueueTest, ARefusalIsKeptByKindAndHasOneBackoff) {
+  known("g", 4);
+  for (const char* name : {"a1", "a2", "b1", "b2"}) queue_.add(member(name), now_);
+  for (int i = 1; i <= 3; ++i) {
+    QueuedGroup& group = popped_group();
+    EXPECT_EQ(group.entry.attempts, static_cast<uint32_t>(i));
+    queue_.reject_group(group, {{member("a1"), {kFit}, {}}, {member("b1"), {kPorts}, {}}}, now_);
+    EXPECT_EQ(sizes(), (Counts{0, 0, 4, 0}));
+    policy_.asked.clear();
+    policy_.says[kFit] = QueueHint::kSkip;
+    add_node();
+    EXPECT_EQ(place("b2"), "unschedulable");
+    EXPECT_EQ(policy_.asked, (std::vector<std::pair<std::string, PluginIndex>>{{"a1", kFit}}))
+        << "one of each kind, and only by who refused that kind";
+    policy_.says.clear();
+    delete_pod();
+    EXPECT_EQ(sizes(), (Counts{0, 4, 0, 0})) << "attempt " << i;
+    // As for one pod, however many there are: 1 s, 2 s, 4 s.
+    EXPECT_EQ(queue_.backoff_expiry(group.entry) - now_, 500 << i);
+  }
+}
+
+TEST_F(GroupQueueTest, WhoHasAPlaceLeavesAndMayComeBack) {
+  known("g", 2);
+  for (const char* name : {"a", "b", "c"}) queue_.add(member(name), now_);
+  QueuedGroup& group = popped_group();
+  queue_.take_member("uid-a");
+  queue_.take_member("uid-b");
+  queue_.reject_group(group, {{member("c"), {kFit}, {}}}, now_);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 1, 0}));
+  EXPECT_EQ(queue_.sizes().in_flight, 2U);
+  queue_.done("uid-a");
+  queue_.done("uid-b");
+  queue_.forget("uid-a");
+  known("g", 2, 0, 1);
+  queue_.restore(member("b"), {}, now_);  // its Binding failed
+  EXPECT_EQ(place("b"), "error-backoff");
+  EXPECT_EQ(place("c"), "error-backoff");
+  queue_.flush(now_ + 3000);
+  EXPECT_EQ(popped_group().members.size(), 2U);
+}
+
+TEST_F(GroupQueueTest, AStrangersGroupCostsAsMuchAsItHasPods) {
+  constexpr int kPods = 500;
+  known("g", kPods);
+  for (int i = 0; i < kPods; ++i) queue_.add(member("p" + std::to_string(i)), now_);
+  EXPECT_EQ(policy_.gates_run, kPods) << "each once, when all are there";
+  for (int i = 0; i < kPods; ++i) queue_.add(member("q" + std::to_string(i)), now_);
+  EXPECT_EQ(policy_.gates_run, 2 * kPods) << "and each that comes late";
+  QueuedGroup& group = popped_group();
+  queue_.reject_group(group, {{member("p0"), {kFit}, {}}}, now_);
+  policy_.says[kFit] = QueueHint::kSkip;
+  for (int i = 0; i < kPods; ++i) add_node();
+  EXPECT_EQ(policy_.asked.size(), size_t{kPods}) << "one pod of a kind for each event";
+  EXPECT_EQ(policy_.gates_run, 2 * kPods);
+  for (int i = 0; i < kPods; ++i) {
+    queue_.remove("uid-p" + std::to_string(i));
+    queue_.remove("uid-q" + std::to_string(i));
+  }
+  EXPECT_EQ(queue_.group("ns", "g"), nullptr);
+}
+
+TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
+  std::map<std::string, bool> waiting;
+  std::mt19937 random(test::test_seed(5));
+  for (int i = 0; i < 4000; ++i) {
+    const auto some = [&](size_t n) { return static_cast<size_t>(random() % n); };
+    const std::string group = "g" + std::to_string(some(3));
+    const std::string name = group + "-" + std::to_string(some(6));
+    switch (some(9)) {
+      case 0:
+      case 1:
+        queue_.add(member(name, group, some(4) == 0 ? kGated : ""), now_);
+        waiting[name] = true;
+        break;
+      case 2:
+        queue_.remove("uid-" + name);
+        waiting.erase(name);
+        break;
+      case 3:
+        known(group, 1 + some(4), static_cast<int>(some(3)), some(3));
+        break;
+      case 4:
+        policy_.groups.erase(group);
+        queue_.group_changed("ns", group, now_);
+        break;
+      case 5:
+        add_node();
+        break;
+      case 6:
+        queue_.activate("uid-" + name, now_);
+        break;
+      case 7:
+        queue_.flush(now_ += 700);
+        break;
+      default:
+        QueuedPod* popped = queue_.pop();
+        if (popped == nullptr) break;
+        QueuedGroup& taken = *popped->group;
+        std::vector<std::string> placed;
+        for (const QueuedPod* each : taken.members) {
+          if (some(3) == 0) placed.emplace_back(view(each->pod->meta.name));
+        }
+        for (const std::string& each : placed) queue_.take_member("uid-" + each);
+        std::vector<GroupRefusal> refusals;
+        if (some(3) != 0 && !taken.members.empty())
+          refusals.push_back({taken.members.front()->pod, {kFit}, {}});
+        queue_.reject_group(taken, std::move(refusals), now_);
+        for (const std::string& each : placed) {
+          const std::string uid = "uid-" + each;
+          const PodRef known_as = queue_.find(uid);
+          if (some(3) == 0) {
+            queue_.reject(uid, {kFit}, {}, now_);
+          } else {
+            queue_.done(uid);
+            if (some(2) == 0) {
+              queue_.restore(known_as, {}, now_);
+            } else {
+              queue_.forget(uid);
+              waiting.erase(each);
+            }
+          }
+        }
+    }
+    const SchedulingQueue::Sizes now = queue_.sizes();
+    ASSERT_EQ(now.active + now.backoff + now.unschedulable + now.gated, waiting.size()) << i;
+    size_t seen = 0;
+    queue_.for_each([&](const QueuedPod& each) {
+      ++seen;
+      ASSERT_EQ(each.place, QueuePlace::kInGroup);
+      ASSERT_EQ(each.group->members.at(each.heap_index), &each);
+    });
+    ASSERT_EQ(seen, waiting.size()) << i;
+  }
+  for (const auto& [name, there] : std::exchange(waiting, {})) queue_.remove("uid-" + name);
+  EXPECT_EQ(queue_.group("ns", "g0"), nullptr) << "nothing is left of a group without pods";
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0}));
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ inline constexpr PluginIndex kFit = 7;                // registered Node
 inline constexpr PluginIndex kPorts = 8;              // registered Pod/Delete
 inline constexpr PluginIndex kGates = 9;    // PreEnqueue; registered Pod/SchedulingGatesEliminated
 inline constexpr PluginIndex kClosed = 10;  // PreEnqueue; registered Node/Delete
+inline constexpr PluginIndex kGroups = 11;  // of groups that are not complete; registered nothing
 
 class FakePolicy : public QueuePolicy {
  public:
@@ -42,6 +43,13 @@ class FakePolicy : public QueuePolicy {
                                                                  : std::nullopt;
   }
   bool wakes_whom_it_gates(PluginKey gate) override { return wakes == gate; }
+  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
+    return pod.group.len == 0 ? std::nullopt : std::optional(kGroups);
+  }
+  GroupFacts group(std::string_view, std::string_view name) override {
+    const auto known = groups.find(std::string(name));
+    return known == groups.end() ? GroupFacts() : known->second;
+  }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
     SortKey key{};
     const uint64_t priority =
@@ -70,6 +78,7 @@ class FakePolicy : public QueuePolicy {
   std::map<PluginIndex, QueueHint> says;  // those that are not here say Queue
   std::set<std::string> closed_for;       // pods that plugin Closed holds back
   std::vector<std::pair<std::string, PluginIndex>> asked;
+  std::map<std::string, GroupFacts> groups;
   std::optional<PluginKey> wakes;  // the plugin that wakes the pods that it gates
   int gates_run = 0;
 };
@@ -111,6 +120,7 @@ class QueueTest : public ::testing::Test {
   std::string place(const std::string& name) {
     const QueuedPod* entry = queue_.entry("uid-" + name);
     if (entry == nullptr) return "gone";
+    if (entry->group != nullptr) entry = &entry->group->entry;
     switch (entry->place) {
       case QueuePlace::kActive:
         return "active";
@@ -122,6 +132,8 @@ class QueueTest : public ::testing::Test {
         return entry->gated_by ? "gated" : "unschedulable";
       case QueuePlace::kInFlight:
         return "in-flight";
+      case QueuePlace::kInGroup:
+        break;
     }
     return "?";
   }

@@ -23,9 +23,20 @@ std::string place_name(const QueuedPod& pod) {
     case QueuePlace::kUnschedulable:
       return pod.gated_by ? "gated" : "unschedulable";
     case QueuePlace::kInFlight:
+    case QueuePlace::kInGroup:
       break;
   }
   return "inFlight";
+}
+
+// Where a pod of a group is, there is its group.
+const QueuedPod& place_of(const QueuedPod& pod) {
+  return pod.group == nullptr ? pod : pod.group->entry;
+}
+
+ExplainedGroup explained(const QueuedGroup& group) {
+  return {group.ns + "/" + group.name, group.facts.known ? group.facts.needed : 0,
+          group.members.size(), group.facts.placed, group.told};
 }
 
 size_t pods_in(const std::string& place, const SchedulingQueue::Sizes& sizes) {
@@ -58,11 +69,12 @@ PodRef Scheduler::find_pod(const ExplainRequest& request) const {
   return found;
 }
 
-ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& queued) {
+ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& pod) {
   ExplainedQueuePlace result;
+  const QueuedPod& queued = place_of(pod);
   result.place = place_name(queued);
   result.attempts = queued.attempts;
-  result.waiting_ms = std::max<int64_t>(0, state_.now_ms() - queued.pod->meta.creation_ms);
+  result.waiting_ms = std::max<int64_t>(0, state_.now_ms() - pod.pod->meta.creation_ms);
   result.queued_for_ms = state_.now_ms() - queued.queued_ms;
   QueuedPod copy = queued;
   result.backoff_left_ms =
@@ -70,9 +82,9 @@ ExplainedQueuePlace Scheduler::queue_place(const QueuedPod& queued) {
   return result;
 }
 
-std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& queued,
-                                                       Framework& framework) {
+std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& pod, Framework& framework) {
   std::vector<ExplainedRejector> result;
+  const QueuedPod& queued = place_of(pod);
   const auto add = [&](PluginIndex plugin, ExplainedRejector::Kind kind) {
     ExplainedRejector& rejector = result.emplace_back();
     rejector.plugin = framework.plugin_name(plugin);
@@ -81,7 +93,10 @@ std::vector<ExplainedRejector> Scheduler::rejectors_of(const QueuedPod& queued,
       if (registered.plugin == plugin) add_interests(registered, rejector);
     }
     if (kind != ExplainedRejector::Kind::kGate) return;
+    if (pod.group != nullptr) rejector.text = SchedulingQueue::gate_message(*pod.group);
+    if (!rejector.text.empty()) return;
     rejector.text = framework.run_pre_enqueue(*queued.pod).message(state_.environment.reasons);
+    if (queued.pod != pod.pod) rejector.text += "; of pod " + full_name(*queued.pod);
   };
   for (const PluginIndex plugin : queued.rejectors) {
     if (queued.gated_by != plugin) add(plugin, ExplainedRejector::Kind::kRejected);
@@ -147,6 +162,7 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
       result.queue = queue_place(*queued);
       result.queue->pods_there = pods_in(result.queue->place, state_.queue.sizes());
       result.queue->rejectors = rejectors_of(*queued, framework);
+      if (queued->group != nullptr) result.group = explained(*queued->group);
     }
   }
 

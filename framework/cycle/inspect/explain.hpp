@@ -57,6 +57,15 @@ struct ExplainedQueuePlace {
   std::vector<ExplainedRejector> rejectors;
 };
 
+// Of a pod that waits with its PodGroup.
+struct ExplainedGroup {
+  std::string name;
+  size_t needed = 0;   // pods; 0: the group is not known
+  size_t waiting = 0;  // of its pods
+  size_t placed = 0;   // that have a node
+  std::string said;    // by the last attempt
+};
+
 struct ExplainedWait {
   std::string plugin;
   int64_t left_ms = 0;
@@ -88,7 +97,8 @@ struct Explanation {
   std::string nominated_node;
   std::vector<ExplainedWait> waits;   // with kWaitingOnPermit
   std::vector<ExplainedLoss> losses;  // it is not decided on until these kinds are followed again
-  std::optional<ExplainedQueuePlace> queue;
+  std::optional<ExplainedQueuePlace> queue;  // of a pod of a group: the group's
+  std::optional<ExplainedGroup> group;
   // As if it were next. Of a pod that has a node: as if it were pending and not on it.
   std::optional<PlacementReport> placement;
   int64_t took_us = 0;  // how long the loop was busy with it

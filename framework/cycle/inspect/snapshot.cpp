@@ -144,7 +144,8 @@ void Scheduler::add_queue(StateSnapshot& result) {
     entry.waiting_ms = known.waiting_ms;
     entry.queued_for_ms = known.queued_for_ms;
     entry.backoff_left_ms = known.backoff_left_ms;
-    for (const auto* plugins : {&queued.rejectors, &queued.pending}) {
+    const QueuedPod& held = queued.group == nullptr ? queued : queued.group->entry;
+    for (const auto* plugins : {&held.rejectors, &held.pending}) {
       for (const PluginIndex plugin : *plugins) {
         entry.rejected_by.emplace_back(framework->plugin_name(plugin));
       }

@@ -22,10 +22,10 @@ json metadata_of(const json& object) {
   return found != object.end() && found->is_object() ? *found : json::object();
 }
 
-// Whether Kubernetes itself defines the kind (no dot in the group, or a built-in *.k8s.io).
+// Whether Kubernetes itself defines the kind: no dot in the group, or one word before .k8s.io.
 bool is_builtin(const ResourceName& resource) {
-  return resource.group.empty() || resource.group.find('.') == std::string::npos ||
-         resource == kLeases || resource.group == "events.k8s.io";
+  const size_t dot = resource.group.find('.');
+  return dot == std::string::npos || resource.group.substr(dot) == ".k8s.io";
 }
 
 ObjectKey key_of(const Endpoint& endpoint, const Route& route) {

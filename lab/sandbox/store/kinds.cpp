@@ -75,6 +75,7 @@ const std::vector<KindInfo>& default_kinds() {
       {kCsiStorageCapacities, "CSIStorageCapacity", {"v1"}, true, false},
       {kVolumeAttachments, "VolumeAttachment", {"v1"}, false, true},
       {kPriorityClasses, "PriorityClass", {"v1"}, false, false},
+      {kPodGroups, "PodGroup", {"v1beta1"}, true, true},
       {kRuntimeClasses, "RuntimeClass", {"v1"}, false, false},
       {kResourceClaims, "ResourceClaim", {"v1"}, true, true},
       {kResourceClaimTemplates, "ResourceClaimTemplate", {"v1"}, true, false},

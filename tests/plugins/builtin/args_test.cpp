@@ -24,11 +24,13 @@ Made make(const char* plugin, const char* args) {
 
 TEST(BuiltinArgs, AllPluginsAreMadeWithoutArgs) {
   for (const char* name :
-       {"DefaultBinder", "DefaultPreemption", "DynamicResources", "InterPodAffinity",
-        "NodeAffinity", "NodeName", "NodePorts", "NodeResourcesBalancedAllocation",
-        "NodeResourcesFit", "NodeUnschedulable", "NodeVolumeLimits", "PodTopologySpread",
-        "PrioritySort", "SchedulingGates", "TaintToleration", "UnsupportedFeatures",
-        "VolumeBinding", "VolumeRestrictions", "VolumeZone"}) {
+       {"DefaultBinder",      "DefaultPreemption",   "DynamicResources",
+        "GangScheduling",     "InterPodAffinity",    "NodeAffinity",
+        "NodeName",           "NodePorts",           "NodeResourcesBalancedAllocation",
+        "NodeResourcesFit",   "NodeUnschedulable",   "NodeVolumeLimits",
+        "PodTopologySpread",  "PrioritySort",        "SchedulingGates",
+        "TaintToleration",    "UnsupportedFeatures", "VolumeBinding",
+        "VolumeRestrictions", "VolumeZone"}) {
     for (const char* args : {"", "{}"}) {
       const Made made = make(name, args);
       EXPECT_EQ(made.errors + made.warnings, "") << name;

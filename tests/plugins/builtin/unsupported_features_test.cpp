@@ -27,7 +27,8 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
       {R"({"resourceClaims": [{"name": "c"}]})",
        "pod uses resource claims, which its profile does not allocate: enable DynamicResources"},
       {R"({"schedulingGroup": {"podGroupName": "g"}})",
-       "pod belongs to a scheduling group, which this scheduler does not support yet"},
+       "pod belongs to a pod group, which its profile does not place together: enable "
+       "GangScheduling"},
   };
   for (const auto& each : cases) {
     Bench bench;
@@ -41,14 +42,17 @@ TEST(UnsupportedFeatures, NamesWhatThePodNeeds) {
   }
 }
 
-TEST(UnsupportedFeatures, LeavesClaimsToAProfileThatAllocatesThem) {
-  Bench bench;
-  ASSERT_FALSE(bench.create("UnsupportedFeatures", R"({"resourceClaims": true})"));
-  conformance::BenchCycle bench_cycle;
-  std::string reason;
-  EXPECT_EQ(pre_filter(bench, bench_cycle.abi(),
-                       bench.pod("p", R"({"resourceClaims": [{"name": "c"}]})"), &reason),
-            PLIMSOLL_SKIP);
+TEST(UnsupportedFeatures, LeavesClaimsAndGroupsToAProfileThatCares) {
+  for (const auto& [args, spec] :
+       {std::pair(R"({"resourceClaims": true})", R"({"resourceClaims": [{"name": "c"}]})"),
+        std::pair(R"({"schedulingGroups": true})",
+                  R"({"schedulingGroup": {"podGroupName": "g"}})")}) {
+    Bench bench;
+    ASSERT_FALSE(bench.create("UnsupportedFeatures", args));
+    conformance::BenchCycle bench_cycle;
+    std::string reason;
+    EXPECT_EQ(pre_filter(bench, bench_cycle.abi(), bench.pod("p", spec), &reason), PLIMSOLL_SKIP);
+  }
 }
 
 TEST(UnsupportedFeatures, LetsOtherPodsPass) {

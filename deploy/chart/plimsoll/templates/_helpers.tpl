@@ -37,7 +37,7 @@ now included; "moves": these elect their leader by another lease, or by none. */
 {{- if and $kubeconfig (not .Values.extraVolumeMounts) -}}
 {{- fail (printf "profile: clientConnection.kubeconfig names %s, which the container does not have; leave it out, so that the pod's service account is used" $kubeconfig) -}}
 {{- end -}}
-{{- $defaults := list "VolumeRestrictions" "NodeVolumeLimits" "VolumeBinding" "VolumeZone" "PodTopologySpread" "InterPodAffinity" "DynamicResources" "DefaultPreemption" -}}
+{{- $defaults := list "VolumeRestrictions" "NodeVolumeLimits" "VolumeBinding" "VolumeZone" "PodTopologySpread" "InterPodAffinity" "DynamicResources" "DefaultPreemption" "GangScheduling" -}}
 {{- $plugins := dict -}}
 {{- $facts := dict "spreads" false "servesDefault" false "moves" false "mark" "default-scheduler" -}}
 {{- $profiles := $config.profiles | default (list (dict)) -}}

@@ -1,0 +1,529 @@
+#include "framework/cycle/group_cycle.hpp"
+
+#include <plimsoll/time_text.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "framework/api/decode/decode.hpp"
+#include "framework/api/lists.hpp"
+#include "framework/base/log.hpp"
+#include "framework/base/quote.hpp"
+#include "framework/base/shown.hpp"
+#include "framework/base/utf8.hpp"
+#include "framework/cycle/extender_waits.hpp"
+#include "framework/objects/object_store.hpp"
+#include "framework/objects/pod_group.hpp"
+
+namespace plimsoll {
+namespace {
+
+// What a decision costs beside looks at nodes, in such looks.
+constexpr size_t kLooksPerDecision = 100;
+// As the API server allows for a condition.
+constexpr size_t kLongestMessage = 32'000;
+
+std::string_view policy_name(const plimsoll_pod& pod) {
+  return pod.preemption_policy == PLIMSOLL_PREEMPT_NEVER ? "Never" : "PreemptLowerPriority";
+}
+
+bool spans_nodes(const plimsoll_pod& pod) {
+  return pod.pod_affinity != nullptr || pod.pod_anti_affinity != nullptr ||
+         pod.spread_constraints.count != 0;
+}
+
+}  // namespace
+
+// ---- before the attempt
+
+void GroupCycle::gather(const QueuedGroup& group) {
+  for (const QueuedPod* queued : group.members) {
+    Member& member = members_.emplace_back();
+    member.pod = queued->pod;
+    member.uid = view(queued->pod->meta.uid);
+    member.queued_ms = queued->queued_ms;
+    member.attempts = queued->attempts;
+  }
+  // Kubernetes: the order of the pods of a group in its queue.
+  std::ranges::sort(members_, [](const Member& a, const Member& b) {
+    return std::tuple(-int64_t{a.pod->priority}, -int64_t{a.attempts}, a.queued_ms,
+                      view(a.pod->meta.name)) < std::tuple(-int64_t{b.pod->priority},
+                                                           -int64_t{b.attempts}, b.queued_ms,
+                                                           view(b.pod->meta.name));
+  });
+}
+
+// All that belong to the group must agree, also those that run already.
+std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& object) const {
+  const PlacedMembers* placed = state_.cluster.members(group.ns, group.name);
+  std::vector<const plimsoll_pod*> all;
+  if (placed != nullptr) {
+    for (const plimsoll_pod* pod : placed->pods) {
+      if (pod->meta.deletion_ms == 0) all.push_back(pod);
+    }
+    std::ranges::sort(all, {}, [](const plimsoll_pod* pod) { return view(pod->meta.name); });
+  }
+  for (const Member& member : members_) all.push_back(member.pod.get());
+  const auto differ = [&](auto&& of) -> const plimsoll_pod* {
+    for (const plimsoll_pod* pod : all) {
+      if (of(*pod) != of(*all.front())) return pod;
+    }
+    return nullptr;
+  };
+  const std::string same = "all pods in a single pod group should have the same ";
+  const auto name = [](const plimsoll_pod& pod) { return view(pod.scheduler_name); };
+  const auto which = [](const plimsoll_pod& pod) { return " (pod " + full_name(pod) + ")"; };
+  if (const plimsoll_pod* other = differ(name)) {
+    return same + ".spec.schedulerName set, got: " + go_quoted(name(*all.front())) + " and " +
+           go_quoted(name(*other)) + which(*other);
+  }
+  for (const plimsoll_pod* pod : all) {
+    if (pod->priority == object.priority) continue;
+    return same + "priority as the pod group's priority, got " + std::to_string(pod->priority) +
+           " and " + std::to_string(object.priority) + which(*pod);
+  }
+  if (const plimsoll_pod* other = differ(policy_name)) {
+    return same + "preemption policy, got " + std::string(policy_name(*other)) + " and " +
+           std::string(policy_name(*all.front())) + which(*other);
+  }
+  return {};
+}
+
+std::string GroupCycle::unsupported(const PodGroup& object) const {
+  if (!object.not_honoured.empty()) {
+    return "the pod group has spec." + object.not_honoured +
+           ", which this scheduler does not support yet";
+  }
+  if (extenders_ == nullptr) return {};
+  for (const Member& member : members_) {
+    if (extenders_->concern(*member.pod))
+      return "HTTP extenders, which are not asked about pods of groups, judge pod " +
+             full_name(*member.pod);
+  }
+  return {};
+}
+
+// One that rests on a kind that is not followed holds all.
+bool GroupCycle::waits_for_kinds() {
+  if (state_.lost_kinds.none()) return false;
+  for (Member& member : members_) {
+    auto missing = state_.missing_kinds(Attempt(member.pod, *framework_));
+    if (!missing) continue;
+    member.fate = Member::Fate::kRefused;
+    member.first = {std::move(missing->status), std::move(missing->diagnosis)};
+    message_ = full_name(*member.pod) + ": " +
+               fit_error_message(member.first.diagnosis, state_.environment.reasons);
+    refuse(member, member.first.diagnosis);
+    return true;
+  }
+  return false;
+}
+
+// Pods of one kind get the same answers.
+void GroupCycle::sort_by_kind() {
+  std::map<std::string, size_t> known;
+  std::vector<double> sizes;
+  std::map<uint32_t, int64_t> most;  // by resource
+  for (const Member& member : members_) {
+    for (const auto& request : items<plimsoll_resource>(member.pod->requests))
+      most[request.index] = std::max(most[request.index], request.value);
+  }
+  for (Member& member : members_) {
+    std::string signature = std::to_string(member.pod->priority) + "/";
+    const PluginMask unsigned_by = framework_->run_sign(*member.pod, signature);
+    if (unsigned_by.any() || spans_nodes(*member.pod)) signature += "/" + member.uid;
+    const auto [at, is_new] = known.try_emplace(signature, kinds_.size());
+    member.kind = at->second;
+    if (!is_new) continue;
+    kinds_.push_back(std::move(signature));
+    double size = 0;
+    for (const auto& request : items<plimsoll_resource>(member.pod->requests)) {
+      if (request.value > 0)
+        size += static_cast<double>(request.value) / static_cast<double>(most[request.index]);
+    }
+    sizes.push_back(size);
+  }
+  by_size_.resize(kinds_.size());
+  std::iota(by_size_.begin(), by_size_.end(), 0);
+  permutation_ = by_size_;
+  std::ranges::stable_sort(by_size_, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+}
+
+// ---- places
+
+std::string GroupCycle::quorum_message(size_t remaining) const {
+  return "minCount (" + std::to_string(needed_) +
+         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
+         std::to_string(remaining) + " remaining";
+}
+
+// False: it has none, or error_ is set.
+bool GroupCycle::place(Member& member, Verdict& verdict) {
+  const PodRef seen = state_.as_nominated(member.pod);
+  if (!member.target.empty()) member.aimed = nominated_copy(seen, member.target);
+  auto attempt = std::make_unique<Attempt>(seen, *framework_);
+  attempt->start = start_;
+  if (seen != member.pod) attempt->latest = member.pod;
+  attempt->number = member.attempts;
+  attempt->first_attempt_ms = first_attempt_ms_;
+  attempt->flushed = flushed_;
+  attempt->nominated_to = state_.nominator.node_of(member.uid);
+  const ScopedPointer current(state_.current, attempt.get());
+  const uint64_t known = state_.placer.class_stats().hits;
+  Placement placement = state_.placer.decide({.framework = *framework_,
+                                              .cycle = *attempt->cycle,
+                                              .pod = *(member.aimed ? member.aimed : seen),
+                                              .nominated_to = attempt->nominated_to,
+                                              .post_filter = false});
+  looks_ += kLooksPerDecision;
+  if (state_.placer.class_stats().hits == known) looks_ += state_.cluster.node_count();
+  if (placement.node != nullptr) {
+    std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
+    if (reserved && reserved->ok()) {
+      member.attempt = std::move(attempt);
+      return true;
+    }
+    state_.undo(*attempt);
+    verdict.status = reserved ? std::move(*reserved) : error_status("the pod is on a node already");
+    verdict.diagnosis = one_node_refused(verdict.status);
+  } else {
+    verdict.status = std::move(placement.status);
+    verdict.diagnosis = std::move(placement.diagnosis);
+  }
+  if (verdict.status.is_error()) error_ = verdict.status;
+  return false;
+}
+
+// What wakes the group: of each kind and each set of plugins that refused it, once.
+void GroupCycle::refuse(const Member& member, const Diagnosis& diagnosis) {
+  if (diagnosis.rejectors.empty() && diagnosis.pending.empty()) return;
+  std::string what = std::to_string(member.kind);
+  for (const auto* plugins : {&diagnosis.rejectors, &diagnosis.pending}) {
+    what += '/';
+    for (const PluginIndex plugin : *plugins) what += std::to_string(plugin) + ",";
+  }
+  if (!refused_.insert(std::move(what)).second) return;
+  if (refusals_.size() < kMostRefusals) {
+    refusals_.push_back({member.pod, diagnosis.rejectors, diagnosis.pending});
+    return;
+  }
+  GroupRefusal& last = refusals_.back();
+  last.rejectors.insert(diagnosis.rejectors.begin(), diagnosis.rejectors.end());
+  last.pending.insert(diagnosis.pending.begin(), diagnosis.pending.end());
+}
+
+// False: too few have a place; those that have one keep it until undo().
+bool GroupCycle::place_in(const Order& order, bool first) {
+  placed_ = 0;
+  size_t remaining = order.size();
+  const size_t nodes = state_.cluster.node_count();
+  bool too_much = false;
+  for (Member& member : members_) member.now = {};
+  for (const size_t each : order) {
+    if (scheduled() + remaining < needed_) break;
+    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
+      too_much = first;
+      break;
+    }
+    Member& member = members_[each];
+    --remaining;
+    const bool has_place = place(member, member.now);
+    if (state_.environment.gave_up()) return false;
+    if (has_place) ++placed_;
+    if (!has_place) refuse(member, member.now.diagnosis);
+    if (first) {
+      member.fate = has_place ? Member::Fate::kPlaced : Member::Fate::kRefused;
+      member.first = member.now;
+    }
+    if (!error_.ok()) break;
+  }
+  const bool enough = error_.ok() && placed_ > 0 && scheduled() >= needed_;
+  if (first && !enough && error_.ok() && scheduled() < needed_) {
+    message_ = quorum_message(remaining);
+    if (too_much) message_ += "; to look at all of them would take too long";
+  }
+  return enough;
+}
+
+void GroupCycle::undo(const Order& order) {
+  for (auto each = order.rbegin(); each != order.rend(); ++each) {
+    Member& member = members_[*each];
+    if (member.attempt == nullptr) continue;
+    state_.undo(*member.attempt);
+    const std::string& nominated_to = member.attempt->nominated_to;
+    if (!nominated_to.empty()) state_.nominator.add(member.pod, Nominating::to(nominated_to));
+    member.attempt = nullptr;
+  }
+  placed_ = 0;
+}
+
+bool GroupCycle::is_new(const Order& order) {
+  std::vector<size_t> kinds;
+  kinds.reserve(order.size());
+  for (const size_t each : order) kinds.push_back(members_[each].kind);
+  return tried_.insert(std::move(kinds)).second;
+}
+
+// An order of kinds that was not tried; nothing: there is none, or enough has been done. `last`:
+// the order before, whose places are still there.
+std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
+  const auto by_kinds = [this, &last](const std::vector<size_t>& kinds) {
+    std::vector<size_t> rank(kinds.size());
+    for (size_t i = 0; i < kinds.size(); ++i) rank[kinds[i]] = i;
+    Order order = last;
+    std::ranges::stable_sort(order, {}, [&](size_t each) { return rank[members_[each].kind]; });
+    return order;
+  };
+  if (kinds_.size() < 2) return std::nullopt;
+  // Others have taken the only place that was its.
+  Order order = last;
+  std::ranges::stable_partition(order,
+                                [&](size_t each) { return members_[each].attempt == nullptr; });
+  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count())) {
+    if (is_new(order)) {
+      ++orders_;
+      return order;
+    }
+    if (is_new(by_kinds(by_size_))) {
+      ++orders_;
+      return by_kinds(by_size_);
+    }
+    if (!std::ranges::next_permutation(permutation_).found) break;
+    order = by_kinds(permutation_);
+    looks_ += kLooksPerDecision;
+  }
+  return std::nullopt;
+}
+
+// Remembers where the members are, so that they can be put there again.
+void GroupCycle::aim() {
+  for (Member& member : members_) {
+    member.best = member.attempt == nullptr ? "" : view(member.attempt->assumed->node_name);
+  }
+}
+
+// Whether Permit leaves enough of them. None is bound before all have been asked.
+bool GroupCycle::permit(const Order& order) {
+  for (const size_t each : order) {
+    Member& member = members_[each];
+    if (member.attempt == nullptr) continue;
+    const std::string_view name = view(member.attempt->assumed->node_name);
+    const NodeInfo* node = state_.cluster.node(name, member.attempt->slot);
+    const ScopedPointer current(state_.current, member.attempt.get());
+    Status status = state_.permit(*member.attempt, node->abi());
+    if (status.ok() || status.code == Code::kWait) continue;
+    state_.undo(*member.attempt);
+    member.attempt = nullptr;
+    --placed_;
+    member.fate = Member::Fate::kRefused;
+    member.first = member.now = {status, one_node_refused(status)};
+    refuse(member, member.now.diagnosis);
+    if (status.is_error()) error_ = status;
+  }
+  if (placed_ > 0 && scheduled() >= needed_) return true;
+  message_ = scheduled() < needed_ ? quorum_message(0) : "";
+  return false;
+}
+
+// ---- the attempt
+
+size_t GroupCycle::run(QueuedGroup& group) {
+  gather(group);
+  attempt(group);
+  return members_.size();
+}
+
+void GroupCycle::attempt(QueuedGroup& group) {
+  if (state_.metrics) start_ = metrics::Clock::now();
+  object_ = find_pod_group(state_.environment.objects, group.ns, group.name);
+  framework_ = state_.framework_for(*members_.front().pod);
+  flushed_ = group.entry.flushed;
+  first_attempt_ms_ = group.entry.initial_attempt_ms;
+  needed_ = group.facts.needed;
+  placed_before_ = group.facts.placed;
+  state_.counters.attempts += members_.size();
+  for (const Member& member : members_) {
+    if (state_.options.on_attempt) state_.options.on_attempt(member.uid);
+  }
+  if (std::string wrong = mismatch(group, *object_); !wrong.empty()) {
+    error_ = error_status(wrong);
+    message_ = std::move(wrong);
+    return fail(group);
+  }
+  message_ = unsupported(*object_);
+  if (!message_.empty()) {
+    refusals_.push_back(
+        {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
+    return fail(group);
+  }
+  sort_by_kind();
+  if (waits_for_kinds()) return fail(group);
+
+  std::vector<ClusterEvent> requeues;
+  state_.requeues_held = &requeues;
+  Order order(members_.size());
+  std::iota(order.begin(), order.end(), 0);
+  static_cast<void>(is_new(order));
+  bool enough = place_in(order, true);
+  looks_ = 0;  // those of the first order had to be
+  Order best;  // enough have a place, but not all
+  size_t most = 0;
+  while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
+    if (enough && placed_ > most) {
+      most = placed_;
+      best = order;
+      aim();
+    }
+    if (most > 0 && orders_ >= kOrdersForMore) break;
+    auto next = next_order(order);
+    if (!next) break;
+    undo(order);
+    order = std::move(*next);
+    enough = place_in(order, false);
+  }
+  if (most > 0 && placed_ <= most && order != best && error_.ok()) {
+    undo(order);
+    order = std::move(best);
+    for (Member& member : members_) member.target = member.best;
+    enough = place_in(order, true);
+  }
+  if (enough) enough = permit(order);
+  if (!enough) undo(order);
+  state_.requeues_held = nullptr;
+  if (state_.environment.gave_up()) return;  // the loop ends
+  if (!enough) return fail(group);
+  for (ClusterEvent& event : requeues) {
+    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
+      this_state->queue.move_all(event, this_state->now_ms());
+    }});
+  }
+  commit(group, order);
+}
+
+void GroupCycle::commit(QueuedGroup& group, const Order& order) {
+  if (state_.metrics) {
+    state_.metrics->group_attempt("scheduled", framework_->scheduler_name(),
+                                  metrics::seconds_since(start_));
+  }
+  for (const size_t each : order) {
+    if (members_[each].attempt != nullptr) state_.queue.take_member(members_[each].uid);
+  }
+  write_condition(group, "True", "Scheduled", "");
+  bool again = false;  // some were not reached
+  for (const Member& member : members_) {
+    if (member.attempt != nullptr) continue;
+    if (member.now.status.ok()) {
+      again = true;
+    } else {
+      tell(member, member.now, "");
+    }
+  }
+  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms(), again);
+  for (const size_t each : order) {
+    Member& member = members_[each];
+    if (member.attempt == nullptr) continue;
+    const Attempt& attempt = *member.attempt;
+    if (attempt.nominated_to != view(attempt.assumed->node_name)) {
+      state_.nomination_ended(attempt.current(), attempt.nominated_to);
+    }
+    bindings_.begin(std::move(member.attempt));
+  }
+}
+
+void GroupCycle::fail(QueuedGroup& group) {
+  if (state_.metrics) {
+    state_.metrics->group_attempt(error_.ok() ? "unschedulable" : "error",
+                                  framework_->scheduler_name(), metrics::seconds_since(start_));
+  }
+  if (!error_.ok()) message_ = error_.message(state_.environment.reasons);
+  std::string condition = message_;
+  // Which pod stands in the way, and why.
+  for (const Member& member : members_) {
+    if (!error_.ok() || member.fate != Member::Fate::kRefused || refusals_.empty()) continue;
+    if (!condition.starts_with(full_name(*member.pod))) {
+      condition.append("; ").append(view(member.pod->meta.name)).append(": ");
+      condition += fit_error_message(member.first.diagnosis, state_.environment.reasons);
+    }
+    break;
+  }
+  if (placed_before_ < needed_ || !error_.ok()) {
+    write_condition(group, "False", error_.ok() ? "Unschedulable" : "SchedulerError", condition);
+  }
+  Verdict unschedulable;
+  unschedulable.status.code = Code::kUnschedulable;
+  const bool reached = std::ranges::any_of(
+      members_, [](const Member& m) { return m.fate != Member::Fate::kNotReached; });
+  for (const Member& member : members_) {
+    switch (member.fate) {
+      case Member::Fate::kRefused:
+        tell(member, member.first, "");
+        break;
+      case Member::Fate::kPlaced:
+        tell(member, unschedulable, "pod group is unschedulable, " + message_);
+        break;
+      case Member::Fate::kNotReached:
+        tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, message_);
+        break;
+    }
+  }
+  if (!error_.ok()) refusals_.clear();
+  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms());
+}
+
+void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_view why) {
+  Attempt attempt(member.pod, *framework_);
+  attempt.start = start_;
+  attempt.nominated_to = state_.nominator.node_of(member.uid);
+  attempt.count(verdict.status.rejected() ? metrics::AttemptResult::kUnschedulable
+                                          : metrics::AttemptResult::kError);
+  state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, Nominating::keep(),
+                        why);
+}
+
+// PodGroupInitiallyScheduled. What has been scheduled once is never said not to be.
+void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
+                                 std::string_view reason, std::string_view message) {
+  if (object_->status == "True") return;
+  std::string text = shown(message);
+  if (text.size() > kLongestMessage) {
+    text.resize(kLongestMessage);
+    while (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
+  }
+  std::string said = std::string(reason) + ": " + text;
+  if (group.told == said || (group.told.empty() && object_->status == status &&
+                             object_->reason == reason && object_->message == text)) {
+    return;
+  }
+  group.told = std::move(said);
+  const bool stays = object_->status == status && !object_->transition_time.empty();
+  const std::chrono::system_clock::time_point now{std::chrono::milliseconds(state_.now_ms())};
+  ApiRequest request;
+  request.method = "PATCH";
+  request.path = "/apis/scheduling.k8s.io/" + object_->version + "/namespaces/" + group.ns +
+                 "/podgroups/" + group.name + "/status";
+  request.content_type = "application/strategic-merge-patch+json";
+  const auto add = [&body = request.body](std::string_view key, std::string_view value) {
+    body.append(",\"").append(key).append("\":");
+    append_json_string(body, value);
+  };
+  request.body = R"({"metadata":{"uid":)";
+  append_json_string(request.body, object_->uid);
+  request.body += R"(},"status":{"conditions":[{"type":"PodGroupInitiallyScheduled")";
+  add("status", status);
+  add("reason", reason);
+  add("message", text);
+  add("lastTransitionTime", stays ? object_->transition_time : sdk::time_text(now, false));
+  request.body += ",\"observedGeneration\":" + std::to_string(object_->object.meta.generation);
+  request.body += "}]}}";
+  state_.writer.request(
+      std::move(request), [name = group.ns + "/" + group.name](int answer, std::string_view body) {
+        if ((answer >= 200 && answer < 300) || answer == 404) return;
+        log_warn("the condition of a PodGroup could not be written",
+                 {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
+      });
+}
+
+}  // namespace plimsoll

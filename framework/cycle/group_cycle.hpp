@@ -1,0 +1,128 @@
+#pragma once
+// One attempt on a whole group of pods (docs/groups.md). Kubernetes:
+// pkg/scheduler/schedule_one_podgroup.go.
+//
+// Its pods are put on nodes one after the other, each decided on as any other pod, assumed and
+// reserved: so the ledgers of zones, devices, volumes and claims know of those before. That happens
+// on the live state within one step of the loop, and nobody else sees it: if the group does not get
+// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound,
+// each by itself.
+//
+// Where that order fails, others are tried: who had no place goes first, then the largest, then
+// kinds of pods in other orders; some also for more places than the group needs. The work is
+// bounded, see most_looks.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/bindings.hpp"
+
+namespace plimsoll {
+
+class ExtenderWaits;
+struct PodGroup;
+
+class GroupCycle {
+ public:
+  // Looks at one node by all filters, of all orders but the first together; as of a dry run of a
+  // group. A pod of a class that is known costs few.
+  [[nodiscard]] static constexpr size_t most_looks(size_t nodes) {
+    return GroupTrial::most_looks(nodes);
+  }
+  // And of the first order: what is left is looked at in the next attempt.
+  [[nodiscard]] static constexpr size_t most_first_looks(size_t nodes) {
+    return 10'000'000 + 500 * nodes;
+  }
+  static constexpr size_t kMostOrders = 32;
+  static constexpr size_t kOrdersForMore = 4;  // than the group needs
+  static constexpr size_t kMostRefusals = 64;  // that are kept apart; see GroupRefusal
+
+  // All outlive it. `extenders`: null: there are none.
+  GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders)
+      : state_(state), bindings_(bindings), extenders_(extenders) {}
+
+  // A group that was popped. When this returns, it is in the queue again, or nothing is left of it
+  // there. Returns how many pods were decided on.
+  size_t run(QueuedGroup& group);
+
+ private:
+  struct Verdict {
+    Status status;
+    Diagnosis diagnosis;
+  };
+  struct Member {
+    PodRef pod;
+    std::string uid;
+    int64_t queued_ms = 0;
+    uint32_t attempts = 0;
+    size_t kind = 0;
+    std::unique_ptr<Attempt> attempt;  // of the order that is tried
+    // In the first order: what kube-scheduler would say.
+    enum class Fate { kNotReached, kPlaced, kRefused } fate = Fate::kNotReached;
+    Verdict first;
+    Verdict now;  // in the order that is tried
+    // The node that it had in the best order so far, and the one that it is to have again; empty:
+    // none, any.
+    std::string best;
+    std::string target;
+    PodRef aimed;  // the pod, nominated to the target
+  };
+  using Order = std::vector<size_t>;  // of members_
+
+  void attempt(QueuedGroup& group);
+  void gather(const QueuedGroup& group);
+  // Why no attempt is made: the first thing that is wrong about the group or a member.
+  [[nodiscard]] std::string mismatch(const QueuedGroup& group, const PodGroup& object) const;
+  [[nodiscard]] std::string unsupported(const PodGroup& object) const;
+  [[nodiscard]] bool waits_for_kinds();
+  void sort_by_kind();
+
+  [[nodiscard]] bool place_in(const Order& order, bool first);
+  [[nodiscard]] bool place(Member& member, Verdict& verdict);
+  void refuse(const Member& member, const Diagnosis& diagnosis);
+  void undo(const Order& order);
+  [[nodiscard]] std::optional<Order> next_order(const Order& last);
+  [[nodiscard]] bool is_new(const Order& order);
+  void aim();
+  [[nodiscard]] bool permit(const Order& order);
+  [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
+  [[nodiscard]] std::string quorum_message(size_t remaining) const;
+
+  void commit(QueuedGroup& group, const Order& order);
+  void fail(QueuedGroup& group);
+  void tell(const Member& member, const Verdict& verdict, std::string_view why);
+  void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
+                       std::string_view message);
+
+  LoopState& state_;
+  Bindings& bindings_;
+  const ExtenderWaits* extenders_;
+  const PodGroup* object_ = nullptr;
+  Framework* framework_ = nullptr;
+  metrics::Clock::time_point start_;
+  bool flushed_ = false;
+  int64_t first_attempt_ms_ = 0;
+  std::vector<Member> members_;
+  std::vector<std::string> kinds_;  // by Member::kind: the signature
+  size_t needed_ = 1;
+  size_t placed_before_ = 0;  // members that had a node already
+  size_t placed_ = 0;         // in the order that is tried
+  Status error_;              // ends the attempt
+  std::string message_;       // of the group; empty: none
+  std::vector<GroupRefusal> refusals_;
+  std::set<std::string> refused_;              // kinds and plugins of these
+  std::set<std::vector<size_t>> tried_;        // orders, as kinds
+  std::vector<size_t> by_size_, permutation_;  // of kinds
+  size_t orders_ = 0;
+  size_t looks_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,48 @@
+#pragma once
+// A PodGroup of scheduling.k8s.io: pods that are placed together (KEP-4671). Kubernetes:
+// staging/src/k8s.io/api/scheduling/v1beta1/types.go.
+
+#include <plimsoll/kinds.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "framework/api/objects.hpp"
+
+namespace plimsoll {
+
+class ObjectStore;
+
+// As in events, in the order in which they are asked for: the first that is served counts.
+inline constexpr std::array<std::string_view, 2> kPodGroupResources{
+    "podgroups.v1beta1.scheduling.k8s.io", "podgroups.v1.scheduling.k8s.io"};
+
+struct PodGroup {
+  plimsoll_object object{};  // its texts are those below
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string version;       // of the API: "v1beta1"
+  std::string unreadable;    // as in the object
+  std::string not_honoured;  // a field that asks for what this scheduler cannot do; empty: none
+  int64_t min_count = 1;     // of a gang; 1 of a basic group
+  int32_t priority = 0;
+  bool gang = false;
+  // status.conditions, PodGroupInitiallyScheduled; empty: it is not there.
+  std::string status;
+  std::string reason;
+  std::string message;
+  std::string transition_time;
+};
+
+// Null: the resource is another one.
+[[nodiscard]] ObjectRef decode_pod_group(std::string_view resource, std::string_view ns,
+                                         std::string_view name, std::string_view json);
+
+// Null: there is none of this name.
+[[nodiscard]] const PodGroup* find_pod_group(const ObjectStore& objects, std::string_view ns,
+                                             std::string_view name);
+
+}  // namespace plimsoll

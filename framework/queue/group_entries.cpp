@@ -1,0 +1,295 @@
+// Groups of pods in the queue: each is one entry, with its pods in it.
+
+#include <algorithm>
+#include <utility>
+
+#include "framework/cluster/cluster_state.hpp"
+#include "framework/queue/scheduling_queue.hpp"
+
+namespace plimsoll {
+
+bool SchedulingQueue::is_entry(const QueuedPod& pod) {
+  return pod.group != nullptr && &pod.group->entry == &pod;
+}
+
+const QueuedGroup* SchedulingQueue::group(std::string_view ns, std::string_view name) const {
+  const auto found = groups_.find(group_key(ns, name));
+  return found == groups_.end() ? nullptr : found->second.get();
+}
+
+// A group counts with its own priority, whatever its pods say.
+SortKey SchedulingQueue::key_of(const QueuedPod& pod, int64_t queued_ms) {
+  if (!is_entry(pod)) return policy_.sort_key(*pod.pod, queued_ms);
+  plimsoll_pod as_group = *pod.pod;
+  as_group.priority = pod.group->facts.priority;
+  return policy_.sort_key(as_group, queued_ms);
+}
+
+void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
+  size_t* sum = nullptr;
+  switch (entry.place) {
+    case QueuePlace::kActive:
+      sum = &further_.active;
+      break;
+    case QueuePlace::kBackoff:
+    case QueuePlace::kErrorBackoff:
+      sum = &further_.backoff;
+      break;
+    case QueuePlace::kUnschedulable:
+      sum = entry.gated_by ? &further_.gated : &further_.unschedulable;
+      break;
+    case QueuePlace::kInFlight:
+    case QueuePlace::kInGroup:
+      return;
+  }
+  QueuedGroup& group = *entry.group;
+  if (there) {
+    group.counted = group.members.empty() ? 0 : group.members.size() - 1;
+    *sum += group.counted;
+  } else {
+    *sum -= std::exchange(group.counted, 0);
+  }
+}
+
+// ---- what gates a group
+
+bool SchedulingQueue::has_quorum(QueuedGroup& group) {
+  group.facts = policy_.group(group.ns, group.name);
+  return group.facts.known && group.members.size() + group.facts.placed >= group.facts.needed;
+}
+
+std::string SchedulingQueue::gate_message(const QueuedGroup& group) {
+  switch (group.gate) {
+    case QueuedGroup::Gate::kGroup:
+      return "waiting for pods's pod group \"" + group.name + "\" to appear in scheduling queue";
+    case QueuedGroup::Gate::kQuorum:
+      return "waiting for minCount pods from a gang to appear in scheduling queue: " +
+             std::to_string(group.members.size() + group.facts.placed) + " of " +
+             std::to_string(group.facts.needed);
+    case QueuedGroup::Gate::kNone:
+    case QueuedGroup::Gate::kMember:
+      break;
+  }
+  return "";
+}
+
+// The plugin that holds the group back, while its entry is in no place. Who was held last is asked
+// first.
+std::optional<PluginIndex> SchedulingQueue::group_gate(QueuedGroup& group) {
+  using Gate = QueuedGroup::Gate;
+  const QueuedPod* last = std::exchange(group.held, nullptr);
+  const bool complete = has_quorum(group);
+  group.entry.key = key_of(group.entry, group.entry.queued_ms);
+  group.gate = complete ? Gate::kNone : group.facts.known ? Gate::kQuorum : Gate::kGroup;
+  if (!complete) return policy_.group_gate(*group.entry.pod);
+  const auto holds = [&](const QueuedPod& member) {
+    const std::optional<PluginIndex> plugin = policy_.gate(*member.pod);
+    if (!plugin) return plugin;
+    group.gate = Gate::kMember;
+    group.held = &member;
+    represent(group, member);
+    return plugin;
+  };
+  if (last != nullptr) {
+    if (const auto plugin = holds(*last)) return plugin;
+  }
+  for (const QueuedPod* member : group.members) {
+    if (member == last) continue;
+    if (const auto plugin = holds(*member)) return plugin;
+  }
+  return std::nullopt;
+}
+
+void SchedulingQueue::represent(QueuedGroup& group, const QueuedPod& member) {
+  group.entry.pod = member.pod;
+  group.entry.profile = member.profile;
+}
+
+// ---- members come and go
+
+QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {
+  const std::string_view ns = view(member.pod->meta.ns);
+  const std::string_view name = view(member.pod->group);
+  std::unique_ptr<QueuedGroup>& group = groups_[group_key(ns, name)];
+  if (group == nullptr) {
+    group = std::make_unique<QueuedGroup>();
+    group->ns = ns;
+    group->name = name;
+    group->entry.group = group.get();
+    group->entry.place = QueuePlace::kInFlight;
+    group->entry.queued_ms = now_ms;
+    represent(*group, member);
+  }
+  count_members(group->entry, false);
+  member.place = QueuePlace::kInGroup;
+  member.group = group.get();
+  member.heap_index = group->members.size();
+  group->members.push_back(&member);
+  count_members(group->entry, true);
+  return *group;
+}
+
+void SchedulingQueue::arrive(QueuedPod& member, int64_t now_ms) {
+  QueuedGroup& group = join(member, now_ms);
+  QueuedPod& entry = group.entry;
+  if (entry.place == QueuePlace::kInFlight) {  // the first one
+    if (passes_gates(entry)) {
+      put_active(entry, now_ms);
+    } else {
+      put(entry, QueuePlace::kUnschedulable);
+    }
+    return;
+  }
+  if (entry.place == QueuePlace::kUnschedulable) {
+    using Gate = QueuedGroup::Gate;
+    const bool may_go = group.gate == Gate::kQuorum ? has_quorum(group) : group.gate == Gate::kNone;
+    if (may_go) requeue(entry, Strategy::kAfterBackoff, now_ms);
+    return;
+  }
+  const std::optional<PluginIndex> gate = policy_.gate(*member.pod);
+  if (!gate) return;
+  take_out(entry);
+  count_holders(entry, -1);
+  group.gate = QueuedGroup::Gate::kMember;
+  group.held = &member;
+  represent(group, member);
+  entry.gated_by = gate;
+  entry.rejectors.insert(*gate);
+  count_holders(entry, +1);
+  put(entry, QueuePlace::kUnschedulable);
+}
+
+void SchedulingQueue::leave(QueuedPod& member) {
+  QueuedGroup& group = *std::exchange(member.group, nullptr);
+  count_members(group.entry, false);
+  QueuedPod* last = group.members.back();
+  group.members[member.heap_index] = last;
+  last->heap_index = member.heap_index;
+  group.members.pop_back();
+  count_members(group.entry, true);
+}
+
+void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
+  QueuedPod& entry = group.entry;
+  const bool was_held = group.held == &left;
+  if (!group.members.empty() && !was_held && entry.pod != left.pod) return;
+  const QueuePlace place = entry.place;
+  count_holders(entry, -1);
+  take_out(entry);
+  if (group.members.empty()) {
+    groups_.erase(group_key(group.ns, group.name));
+    return;
+  }
+  entry.place = QueuePlace::kInFlight;
+  represent(group, *group.members.front());
+  count_holders(entry, +1);
+  if (was_held) {
+    group.held = nullptr;
+    requeue(entry, Strategy::kImmediately, entry.queued_ms);
+  } else {
+    put(entry, place);
+  }
+}
+
+void SchedulingQueue::update_member(QueuedPod& member, const std::vector<SeenEvent>& seen,
+                                    int64_t now_ms) {
+  using Gate = QueuedGroup::Gate;
+  QueuedGroup& group = *member.group;
+  QueuedPod& entry = group.entry;
+  if (entry.place != QueuePlace::kUnschedulable) return;
+  if (group.gate == Gate::kMember) {
+    if (group.held == &member && !policy_.gate(*member.pod))
+      requeue(entry, Strategy::kAfterBackoff, now_ms);
+    return;
+  }
+  if (group.gate != Gate::kNone) return;
+  for (GroupRefusal& refusal : group.refusals) {
+    if (equal(refusal.pod->meta.uid, member.pod->meta.uid)) refusal.pod = member.pod;
+  }
+  for (const SeenEvent& each : seen) {
+    const Strategy strategy = worth_requeuing(entry, each);
+    if (strategy == Strategy::kSkip) continue;
+    const Cause cause(*this, each.event.label);
+    return requeue(entry, strategy, now_ms);
+  }
+}
+
+void SchedulingQueue::group_changed(std::string_view ns, std::string_view name, int64_t now_ms) {
+  using Gate = QueuedGroup::Gate;
+  const auto found = groups_.find(group_key(ns, name));
+  if (found == groups_.end()) return;
+  QueuedGroup& group = *found->second;
+  QueuedPod& entry = group.entry;
+  if (entry.place == QueuePlace::kActive || entry.place == QueuePlace::kInFlight) return;
+  const GroupFacts before = group.facts;
+  const bool complete = has_quorum(group);
+  const bool waited = group.gate == Gate::kGroup || group.gate == Gate::kQuorum;
+  const bool other_gate = complete == waited || group.facts.known != before.known;
+  if (other_gate || group.facts.needed < before.needed)
+    requeue(entry, Strategy::kImmediately, now_ms);
+}
+
+// ---- attempts
+
+void SchedulingQueue::take_member(std::string_view uid) {
+  QueuedPod& member = *known(uid);
+  member.initial_attempt_ms = member.group->entry.initial_attempt_ms;
+  leave(member);
+  member.place = QueuePlace::kInFlight;
+  begin_flight(member);
+}
+
+void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals,
+                                   int64_t now_ms, bool again) {
+  if (group.members.empty()) {
+    groups_.erase(group_key(group.ns, group.name));
+    return;
+  }
+  represent(group, *group.members.front());
+  std::set<PluginIndex> rejectors;
+  std::set<PluginIndex> pending;
+  for (const GroupRefusal& refusal : refusals) {
+    rejectors.insert(refusal.rejectors.begin(), refusal.rejectors.end());
+    pending.insert(refusal.pending.begin(), refusal.pending.end());
+  }
+  const Cause cause(*this, kScheduleAttemptFailure);
+  count_failure(group.entry, rejectors, pending, now_ms);
+  group.refusals = std::move(refusals);
+  const bool failed = rejectors.empty() && pending.empty();
+  requeue(group.entry,
+          again    ? Strategy::kImmediately
+          : failed ? Strategy::kAfterBackoff
+                   : Strategy::kSkip,
+          now_ms);
+}
+
+// One that had a place, which came to nothing. If others of the group are about to be tried, it is
+// with them.
+void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t now_ms) {
+  GroupRefusal refusal{member.pod, member.rejectors, member.pending};
+  count_holders(member, -1);
+  member.rejectors.clear();
+  member.pending.clear();
+  QueuedGroup& group = join(member, now_ms);
+  QueuedPod& entry = group.entry;
+  const bool waits = entry.place == QueuePlace::kUnschedulable && !entry.gated_by;
+  if (entry.place != QueuePlace::kInFlight && !waits) return;
+  std::set<PluginIndex> rejectors = entry.rejectors;
+  std::set<PluginIndex> pending = entry.pending;
+  const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
+  if (failed) {
+    rejectors.clear();
+    pending.clear();
+    group.refusals.clear();
+  } else {
+    rejectors.insert(refusal.rejectors.begin(), refusal.rejectors.end());
+    pending.insert(refusal.pending.begin(), refusal.pending.end());
+    group.refusals.push_back(std::move(refusal));
+  }
+  take_out(entry);
+  entry.place = QueuePlace::kInFlight;
+  count_failure(entry, rejectors, pending, now_ms);
+  requeue(entry, failed ? Strategy::kAfterBackoff : strategy, now_ms);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,114 @@
+// Pods of a PodGroup against a real API server with the feature gate GenericWorkload: together or
+// not at all, and the group is told.
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <string>
+
+#include "tests/e2e/e2e_test.hpp"
+#include "tests/e2e/facts.hpp"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class GroupsTest : public E2eTest {
+ public:
+  static void SetUpTestSuite() {
+    E2eTest::SetUpTestSuite();
+    for (const char* flag :
+         {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true",
+          // No controller takes the protection of groups off.
+          "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,"
+          "StorageObjectInUseProtection,PodGroupProtection"}) {
+      options().apiserver_flags.emplace_back(flag);
+    }
+  }
+
+ protected:
+  void add_node(const std::string& name, int cpu) {
+    create(kNodes,
+           node_object(name, {{"cpu", std::to_string(cpu)}, {"memory", "64Gi"}, {"pods", "110"}}));
+  }
+  [[nodiscard]] std::string groups() const {
+    return "/apis/scheduling.k8s.io/v1beta1/namespaces/" + ns() + "/podgroups";
+  }
+  void add_group(const std::string& name, int min_count) {
+    create(groups(), {{"apiVersion", "scheduling.k8s.io/v1beta1"},
+                      {"kind", "PodGroup"},
+                      {"metadata", {{"name", name}}},
+                      {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}}}});
+  }
+  void add_member(const std::string& name, const std::string& group, const std::string& cpu) {
+    json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", cpu}}});
+    pod["spec"]["schedulingGroup"] = {{"podGroupName", group}};
+    const json created = create(pods_path(), pod);
+    ASSERT_EQ(text_at(created, "/spec/schedulingGroup/podGroupName"), group);
+  }
+  json condition(const std::string& group) {
+    const json object = client().get(groups() + "/" + group).json();
+    const json::json_pointer conditions("/status/conditions");
+    if (!object.contains(conditions)) return json::object();
+    for (const json& each : object.at(conditions)) {
+      if (each["type"] == "PodGroupInitiallyScheduled") return each;
+    }
+    return json::object();
+  }
+  bool wait_condition(const std::string& group, const std::string& reason) {
+    return eventually(30s, [&] { return condition(group).value("reason", "") == reason; });
+  }
+};
+
+TEST_F(GroupsTest, AllOrNoneAndTheGroupIsTold) {
+  add_node("n1", 4);
+  ASSERT_NO_FATAL_FAILURE(start());
+  for (const char* name : {"a", "b", "c"}) add_member(name, "train", "3");  // before the group
+  add_group("train", 3);
+  ASSERT_TRUE(wait_condition("train", "Unschedulable")) << tail(log(), 30);
+  const json refused = condition("train");
+  EXPECT_EQ(refused["status"], "False");
+  EXPECT_THAT(refused["message"].get<std::string>(),
+              StartsWith("minCount (3) cannot be satisfied: 1 scheduled, 1 remaining"));
+  EXPECT_THAT(wait_refused("c"), HasSubstr("minCount (3) cannot be satisfied"));
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(node_of(name), "") << name;
+
+  // The room that it does not hold is there for others, and what comes free wakes it.
+  create_pod({.name = "single", .scheduler = kScheduler, .requests = {{"cpu", "4"}}});
+  EXPECT_EQ(wait_bound("single"), "n1");
+  add_node("n2", 4);
+  add_node("n3", 4);
+  remove(pods_path("single"));
+  std::set<std::string> nodes;
+  for (const char* name : {"a", "b", "c"}) nodes.insert(wait_bound(name));
+  EXPECT_EQ(nodes, (std::set<std::string>{"n1", "n2", "n3"})) << tail(log(), 30);
+  ASSERT_TRUE(wait_condition("train", "Scheduled"));
+  EXPECT_EQ(condition("train")["status"], "True");
+
+  // One that is made anew comes back to those that run, whoever schedules by then.
+  ASSERT_NO_FATAL_FAILURE(start());
+  remove(pods_path("b"));
+  add_member("b2", "train", "3");
+  EXPECT_NE(wait_bound("b2"), "") << tail(log(), 30);
+}
+
+TEST_F(GroupsTest, FewerThatAreNeededWakeTheGroup) {
+  add_node("n1", 2);
+  ASSERT_NO_FATAL_FAILURE(start());
+  add_group("train", 3);
+  for (const char* name : {"a", "b", "c"}) add_member(name, "train", "1");
+  ASSERT_TRUE(wait_condition("train", "Unschedulable")) << tail(log(), 30);
+  change(groups() + "/train", {{"spec", {{"schedulingPolicy", {{"gang", {{"minCount", 2}}}}}}}});
+  EXPECT_TRUE(eventually(30s, [&] {
+    int bound = 0;
+    for (const char* name : {"a", "b", "c"}) bound += node_of(name).empty() ? 0 : 1;
+    return bound == 2;
+  })) << tail(log(), 30);
+  EXPECT_TRUE(wait_condition("train", "Scheduled"));
+}
+
+}  // namespace
+}  // namespace plimsoll::test
