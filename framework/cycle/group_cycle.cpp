@@ -26,6 +26,9 @@ constexpr size_t kLooksPerDecision = 100;
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
+// What kube-scheduler says before a group's message to pods that had a place.
+constexpr std::string_view kFailed = "pod group is unschedulable, ";
+
 std::string_view policy_name(const plimsoll_pod& pod) {
   return pod.preemption_policy == PLIMSOLL_PREEMPT_NEVER ? "Never" : "PreemptLowerPriority";
 }
@@ -182,13 +185,16 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->nominated_to = member.nominated_to;
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
+  const bool part = nodes_at_most() < state_.cluster.node_count();
+  const NodeRows among = part ? domain_->nodes(state_.cluster) : NodeRows();
   Placement placement = state_.placer.decide({.framework = *framework_,
                                               .cycle = *attempt->cycle,
                                               .pod = *(member.aimed ? member.aimed : seen),
                                               .nominated_to = attempt->nominated_to,
-                                              .post_filter = false});
+                                              .post_filter = false,
+                                              .among = part ? &among : nullptr});
   looks_ += kLooksPerDecision;
-  if (state_.placer.class_stats().hits == known) looks_ += state_.cluster.node_count();
+  if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
   if (placement.node != nullptr) {
     std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
     if (reserved && reserved->ok()) {
@@ -230,7 +236,10 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   size_t remaining = order.size();
   const size_t nodes = state_.cluster.node_count();
   bool too_much = false;
-  for (Member& member : members_) member.now = {};
+  for (Member& member : members_) {
+    member.now = {};
+    if (first) member.fate = Member::Fate::kNotReached;
+  }
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
     if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
@@ -366,16 +375,38 @@ void GroupCycle::attempt(QueuedGroup& group) {
         {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
+  wish_ = wish_of(*object_, *members_.front().pod);
   sort_by_kind();
   if (waits_for_kinds()) return fail(group);
 
   std::vector<ClusterEvent> requeues;
   state_.requeues_held = &requeues;
   Order order = take_nominations();
+  bool enough = wish_.any() ? find_places_in_domains(group, order) : find_places(order);
+  const bool has_room = enough;
+  if (enough) enough = permit(order);
+  if (!enough) undo(order);
+  state_.requeues_held = nullptr;
+  if (state_.environment.gave_up()) return;  // the loop ends
+  if (!enough) return fail(group, !has_room);
+  for (ClusterEvent& event : requeues) {
+    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
+      this_state->queue.move_all(event, this_state->now_ms());
+    }});
+  }
+  commit(group, order);
+}
+
+// The order in which enough find a place, the most of those that are tried. False: there is none,
+// and what the last of them placed is still there.
+bool GroupCycle::find_places(Order& order) {
+  tried_.clear();
+  orders_ = 0;
+  std::ranges::sort(permutation_);
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
-  looks_ = 0;  // those of the first order had to be
-  Order best;  // enough have a place, but not all
+  if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
+  Order best;                          // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
     if (enough && placed_ > most) {
@@ -396,18 +427,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
     for (Member& member : members_) member.target = member.best;
     enough = place_in(order, true);
   }
-  const bool has_room = enough;
-  if (enough) enough = permit(order);
-  if (!enough) undo(order);
-  state_.requeues_held = nullptr;
-  if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group, !has_room);
-  for (ClusterEvent& event : requeues) {
-    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
-      this_state->queue.move_all(event, this_state->now_ms());
-    }});
-  }
-  commit(group, order);
+  return enough;
 }
 
 void GroupCycle::commit(QueuedGroup& group, const Order& order) {
@@ -456,7 +476,7 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   if (!error_.ok()) message_ = error_.message(state_.environment.reasons);
   const std::string not_reached = message_;
   if (!evictions.said.empty()) message_ += ", pod group preemption: " + evictions.said;
-  std::string condition = message_;
+  std::string condition = message_ + most_room_;
   // Which pod stands in the way, and why.
   for (const Member& member : members_) {
     if (!error_.ok() || member.fate != Member::Fate::kRefused || refusals_.empty()) continue;
@@ -479,8 +499,9 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(member, unschedulable,
-             (evictions.help ? "" : "pod group is unschedulable, ") + message_);
+        tell(
+            member, unschedulable,
+            std::string(evictions.help || message_.starts_with(kFailed) ? "" : kFailed) + message_);
         break;
       case Member::Fate::kNotReached:
         tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, not_reached);

@@ -24,6 +24,8 @@
 
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/groups/group_domains.hpp"
+#include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/runtime/group_dry_run.hpp"
 
@@ -96,6 +98,7 @@ class GroupCycle {
   [[nodiscard]] bool waits_for_kinds();
   void sort_by_kind();
 
+  [[nodiscard]] bool find_places(Order& order);
   [[nodiscard]] bool place_in(const Order& order, bool first);
   [[nodiscard]] bool place(Member& member, Verdict& verdict);
   void refuse(const Member& member, const Diagnosis& diagnosis);
@@ -106,6 +109,21 @@ class GroupCycle {
   [[nodiscard]] bool permit(const Order& order);
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
+
+  // ---- within one domain of the network (domain_search.cpp)
+  [[nodiscard]] bool find_places_in_domains(const QueuedGroup& group, Order& order);
+  [[nodiscard]] bool find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
+                                  bool has_to);
+  void judge_domains(const std::map<std::string, std::string>& args);
+  void wait_for_labels();
+  [[nodiscard]] bool try_domains(Order& order, bool all);
+  [[nodiscard]] bool try_orders_in_domains(Order& order, bool all);
+  [[nodiscard]] std::string no_domain_message(const std::string& first) const;
+  void say_why_none(const Order& order);
+  [[nodiscard]] bool put_in_rank_order(const Order& order);
+  [[nodiscard]] size_t nodes_at_most() const {
+    return domain_ != nullptr ? domain_->rows.size() : state_.cluster.node_count();
+  }
 
   void commit(QueuedGroup& group, const Order& order);
   void fail(QueuedGroup& group, bool for_want_of_room = false);
@@ -130,12 +148,16 @@ class GroupCycle {
   size_t placed_ = 0;         // in the order that is tried
   Status error_;              // ends the attempt
   std::string message_;       // of the group; empty: none
+  std::string most_room_;     // for the condition: which domain has the most
   std::vector<GroupRefusal> refusals_;
   std::set<std::string> refused_;              // kinds and plugins of these
   std::set<std::vector<size_t>> tried_;        // orders, as kinds
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
+  TopologyWish wish_;
+  std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
+  const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
 };
 
 }  // namespace plimsoll

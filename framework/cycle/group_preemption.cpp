@@ -44,9 +44,15 @@ GroupCycle::Evictions GroupCycle::evict() {
     seen.push_back(known ? member.pod : nominated_copy(member.pod, member.nominated_to));
     pods.push_back(seen.back().get());
   }
+  // Where the group has to stay in one of these.
+  std::vector<std::span<const uint32_t>> domains;
+  if (!wish_.required.empty()) {
+    for (const GroupDomain& domain : domains_) domains.emplace_back(domain.slots);
+    if (domains.empty()) return {};
+  }
   const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
   const GroupPreemption::Decision decision =
-      evictor->preempt({object_->uid, pods, missing, object_->priority});
+      evictor->preempt({object_->uid, pods, missing, object_->priority, domains});
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:
@@ -57,6 +63,7 @@ GroupCycle::Evictions GroupCycle::evict() {
       placed_ = decision.placed;
       evictions.said = scheduled() < needed_ ? quorum_message(decision.remaining)
                                              : "there is no room without those who may go";
+      if (!domains.empty()) evictions.said = no_domain_message(evictions.said);
       placed_ = 0;
       break;
     case Outcome::kIneligible:

@@ -13,8 +13,12 @@
 
 #include "node/devices/device_finder.hpp"
 #include "node/kubelet/state_files.hpp"
+#include "plugins/nodedevice/devices/device_object.hpp"
 
 namespace plimsoll::node {
+
+// Says that the node's runtime has a plugin which gives containers their devices.
+using devices::kHookAnnotation;
 
 // What pods of the node hold: by type and minor (their annotations), and by id (the kubelet).
 struct DevicesInUse {

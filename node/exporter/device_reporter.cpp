@@ -20,6 +20,8 @@ constexpr const char* kBoot = "plimsoll.io/boot-id";  // also says that the obje
 // in milliseconds.
 constexpr const char* kGuard = "plimsoll-device-allocated";
 constexpr std::int64_t kGuardBegins = 60'000;
+constexpr int kEventsAtOnce = 20;
+constexpr std::size_t kEventName = 200;  // the API server adds some
 constexpr const char* kCheckpoints = "node.koordinator.sh/devices-checkpoints";
 
 const informer::ResourceType& device_kind() {
@@ -81,6 +83,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   }
   if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
   tell_hook(cluster);
+  tell_missed(stop);
   if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
   json published = json::parse(cluster.devices.text, nullptr, false);
   if (!published.is_object()) published = json::object();
@@ -102,6 +105,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   DeviceReport report = report_devices(found_, published, in_use,
                                        sdk::time_text(std::chrono::system_clock::now(), false));
   report.annotations[kBoot] = options_.boot;
+  report.annotations[kHookAnnotation] = hook_ ? DeviceHook::kName : "";
   if (held) {
     report.annotations[kCheckpoints] = checkpoint_text(*held, named, found_, report.devices);
   }
@@ -160,13 +164,13 @@ void DeviceReporter::look_at_policy(const std::stop_token& stop) {
 }
 
 void DeviceReporter::tell_hook(const ClusterView& cluster) {
-  if (!hook_) return;
+  if (!hook_ || reported_.is_null()) return;  // before the first look nothing is known of devices
   std::map<std::string, PodDevices> pods;
   for (const auto& [uid, pod] : cluster.allocated) {
     const auto made = sdk::parse_time(pod.created);
     PodDevices& devices = pods[uid];
     if (guarded_since_ && made && *made >= *guarded_since_ + kGuardBegins) {
-      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files);
+      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files, pod.isolation);
       continue;
     }
     devices.annotation = pod.annotation;
@@ -177,6 +181,53 @@ void DeviceReporter::tell_hook(const ClusterView& cluster) {
                             "apply deploy/node-hook.yaml";
   }
   hook_->know(std::move(pods));
+}
+
+void DeviceReporter::tell_missed(const std::stop_token& stop) {
+  if (!hook_) return;
+  std::set<std::string> told;
+  int left = kEventsAtOnce;
+  for (const MissedContainer& each : hook_->missed()) {
+    if (told_missed_.contains(each.id)) {
+      told.insert(each.id);
+      continue;
+    }
+    if (left-- <= 0) continue;
+    const std::string now = sdk::time_text(std::chrono::system_clock::now(), false);
+    const json event = {
+        {"apiVersion", "v1"},
+        {"kind", "Event"},
+        {"metadata",
+         {{"generateName", each.pod.name.substr(0, kEventName) + "-"}, {"namespace", each.pod.ns}}},
+        {"involvedObject",
+         {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"namespace", each.pod.ns},
+          {"name", each.pod.name},
+          {"uid", each.pod.uid}}},
+        {"type", "Warning"},
+        {"reason", "DevicesMissed"},
+        {"message", "container " + each.name +
+                        " was made without its devices while plimsoll-node was "
+                        "away: make the pod anew"},
+        {"source", {{"component", "plimsoll-node"}, {"host", node_}}},
+        {"firstTimestamp", now},
+        {"lastTimestamp", now},
+        {"count", 1}};
+    informer::HttpRequest request;
+    request.method = "POST";
+    request.path = "/api/v1/namespaces/" + informer::url_encode(each.pod.ns) + "/events";
+    request.content_type = "application/json";
+    request.body = event.dump(-1, ' ', false, json::error_handler_t::replace);
+    const auto answer = informer::call(client_, std::move(request), stop);
+    if (!answer) continue;  // the next pass tells it
+    told.insert(each.id);
+    if (!answer->ok()) {
+      log_warn("an event was not written",
+               {{"reason", informer::response_error("events", *answer).message}});
+    }
+  }
+  told_missed_ = std::move(told);
 }
 
 // No call shows that a card had a fault, and a new start of this program mends none.

@@ -58,6 +58,8 @@ class DeviceReporter {
   void look(const Hardware* hardware, const std::stop_token& stop);
   void look_at_policy(const std::stop_token& stop);
   void tell_hook(const ClusterView& cluster);
+  // An Event at the pod of each container that was made without the hook.
+  void tell_missed(const std::stop_token& stop);
   void restore_faults(const nlohmann::json& published);
   void count(const nlohmann::json& devices);
   void tell(const std::vector<std::string>& problems);
@@ -76,8 +78,9 @@ class DeviceReporter {
   FoundDevices found_;
   Clock::time_point next_look_{};
   bool restored_ = false;
-  bool was_there_ = false;      // the published object
-  std::set<std::string> told_;  // problems that are in the log
+  bool was_there_ = false;             // the published object
+  std::set<std::string> told_;         // problems that are in the log
+  std::set<std::string> told_missed_;  // ids of containers
   std::atomic<bool> faulty_ = false;
   nlohmann::json reported_;  // spec.devices
   // Since when nobody but the scheduler can say in an annotation which devices a pod has, in

@@ -233,7 +233,11 @@ Result<void> work(const Arguments& arguments, const sigset_t& signals) {
     options.devices->remove = arguments.devices == "remove";
     if (arguments.hook) {
       options.devices->hook.emplace().socket = arguments.nri_socket;
-      options.devices->hook->files.sys = finder->sys;
+      HostFiles& files = options.devices->hook->files;
+      files.root = arguments.host_root + "/";
+      files.sys = finder->sys;
+      const std::filesystem::path proc = arguments.host_root + "/proc";
+      if (std::filesystem::exists(proc / "devices")) files.proc = proc;
     }
     options.devices->boot = sys_text("/proc/sys/kernel/random/boot_id").value_or("unknown");
   }

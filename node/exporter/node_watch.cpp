@@ -150,8 +150,9 @@ struct NodeWatch::Impl {
     if (allocated.empty()) {
       state.allocated.erase(std::string(key.uid));
     } else {
-      state.allocated[std::string(key.uid)] = {std::move(allocated),
-                                               text_in(object, {"metadata", "creationTimestamp"})};
+      state.allocated[std::string(key.uid)] = {
+          std::move(allocated), text_in(object, {"metadata", "creationTimestamp"}),
+          text_in(object, {"metadata", "labels", kIsolationLabel})};
     }
   }
 

@@ -38,6 +38,7 @@ struct ClusterView {
   struct Allocated {
     std::string annotation;  // device-allocated
     std::string created;     // the pod, in RFC 3339
+    std::string isolation;   // its label gpu-isolation-provider
   };
   std::map<std::string, Allocated> allocated;  // by UID, pods that have one
   PublishedObject report;                      // the NodeResourceTopology

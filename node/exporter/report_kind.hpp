@@ -13,5 +13,7 @@ inline constexpr const char* kDeviceVersion = "v1alpha1";
 inline constexpr const char* kDevicePlural = "devices";
 // What a scheduler gives a pod by number.
 inline constexpr const char* kAllocatedAnnotation = "scheduling.koordinator.sh/device-allocated";
+// On a pod: what is to hold it to its share of a GPU.
+inline constexpr const char* kIsolationLabel = "koordinator.sh/gpu-isolation-provider";
 
 }  // namespace plimsoll::node

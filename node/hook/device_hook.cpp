@@ -16,7 +16,6 @@
 namespace plimsoll::node {
 namespace {
 
-constexpr const char* kName = "plimsoll";
 constexpr const char* kIndex = "90";  // after others that adjust containers
 constexpr std::chrono::milliseconds kTick{200};
 
@@ -57,12 +56,13 @@ DeviceHook::DeviceHook(HookOptions options, metrics::Registry* registry)
                                       "Containers of pods with devices, by outcome (given, "
                                       "refused).",
                                       {"outcome"}});
-    missed_ = registry
-                  ->gauges({"plimsoll_node_hook_missed_containers",
-                            "Containers that were made without the hook, at the last connect, "
-                            "though their pods have devices.",
-                            {}})
-                  .with({});
+    missed_count_ =
+        registry
+            ->gauges({"plimsoll_node_hook_missed_containers",
+                      "Containers that were made without the hook, at the last connect, "
+                      "though their pods have devices.",
+                      {}})
+            .with({});
   }
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
@@ -73,6 +73,11 @@ void DeviceHook::know(std::map<std::string, PodDevices> pods) {
   const std::lock_guard lock(mutex_);
   pods_ = std::move(pods);
   changed_.notify_all();
+}
+
+std::vector<MissedContainer> DeviceHook::missed() const {
+  const std::lock_guard lock(mutex_);
+  return missed_;
 }
 
 std::string DeviceHook::trouble() const {
@@ -190,15 +195,19 @@ std::string DeviceHook::synchronize(nri::Inventory piece) {
   for (const nri::Pod& pod : all.pods) {
     if (!pod.allocated.empty() && pod.allocated != "{}") pods[pod.id] = &pod;
   }
-  int missed = 0;
+  std::vector<MissedContainer> missed;
   for (const nri::Container& container : all.containers) {
     const auto pod = pods.find(container.pod_id);
     if (pod == pods.end() || container.marked) continue;
-    ++missed;
+    missed.push_back({container.id, container.name, *pod->second});
     log_warn("a container was made without its devices: make its pod anew",
              {{"pod", pod->second->ns + "/" + pod->second->name}, {"container", container.name}});
   }
-  if (missed_) missed_.set(missed);
+  if (missed_count_) missed_count_.set(static_cast<double>(missed.size()));
+  {
+    const std::lock_guard lock(mutex_);
+    missed_ = std::move(missed);
+  }
   set_trouble("");
   return nri::encode_inventory_answer(false);
 }

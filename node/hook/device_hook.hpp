@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "framework/metrics/registry.hpp"
 #include "node/hook/nri_messages.hpp"
@@ -29,8 +30,17 @@ struct HookOptions {
   std::chrono::milliseconds reconnect{500};
 };
 
+// A container that was made without the hook, though its pod has devices.
+struct MissedContainer {
+  std::string id;  // the runtime's
+  std::string name;
+  nri::Pod pod;
+};
+
 class DeviceHook {
  public:
+  static constexpr const char* kName = "plimsoll";  // the plugin's, for the runtime
+
   // `registry` may be null.
   DeviceHook(HookOptions options, metrics::Registry* registry);
   ~DeviceHook();  // closes the connection
@@ -42,6 +52,9 @@ class DeviceHook {
 
   // Why containers are not given devices now, for people; empty: they are. Any thread.
   [[nodiscard]] std::string trouble() const;
+
+  // As the runtime told at the last connect. Any thread.
+  [[nodiscard]] std::vector<MissedContainer> missed() const;
 
  private:
   void run(const std::stop_token& stop);
@@ -57,13 +70,14 @@ class DeviceHook {
 
   const HookOptions options_;
   metrics::Family<metrics::Counter> containers_;
-  metrics::Gauge missed_;
+  metrics::Gauge missed_count_;
   nri::Inventory inventory_;  // its pieces up to now
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<std::string, PodDevices> pods_;
   std::string trouble_ = "starting";
+  std::vector<MissedContainer> missed_;
 
   std::jthread thread_;  // last
 };

@@ -10,7 +10,7 @@ using protozero::pbf_reader;
 using protozero::pbf_writer;
 
 constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
-constexpr const char* kVersion = "v0.12.0";
+constexpr const char* kVersion = "v0.12.5";
 constexpr std::int32_t kCreateContainer = 1 << 3;  // CREATE_CONTAINER is event 4
 constexpr std::int32_t kRefused = 9;               // FAILED_PRECONDITION
 
@@ -61,11 +61,14 @@ Pod pod(pbf_reader in) {
   return pod;
 }
 
-// Container{pod_sandbox_id=2, name=3, annotations=6}
+// Container{id=1, pod_sandbox_id=2, name=3, annotations=6}
 Container container(pbf_reader in) {
   Container container;
   while (in.next()) {
     switch (in.tag()) {
+      case 1:
+        container.id = text(in);
+        break;
       case 2:
         container.pod_id = text(in);
         break;
@@ -181,9 +184,12 @@ std::string encode_registration(const std::string& name, const std::string& inde
   return out;
 }
 
+// ConfigureResponse{events=2, failure_policy=3{fail_request=1}}
 std::string encode_subscription() {
   std::string out;
-  pbf_writer(out).add_int32(1, kCreateContainer);
+  pbf_writer writer(out);
+  writer.add_int32(2, kCreateContainer);
+  pbf_writer(writer, 3).add_bool(1, true);
   return out;
 }
 
@@ -201,13 +207,21 @@ Result<NewContainer> decode_new_container(std::string_view message) {
   });
 }
 
-// CreateContainerResponse{adjust=1 ContainerAdjustment{annotations=2, env=4, linux=6{devices=1}}}
+// CreateContainerResponse{adjust=1 ContainerAdjustment{annotations=2, mounts=3, env=4,
+// linux=6{devices=1}}}
 std::string encode_adjustment(const PodDevices& devices) {
   std::string out;
   {
     pbf_writer answer(out);
     pbf_writer adjust(answer, 1);
     add_entry(adjust, 2, kMark, "true");
+    for (const std::string& path : devices.mounts) {
+      pbf_writer mount(adjust, 3);
+      mount.add_string(1, path);
+      mount.add_string(2, "bind");
+      mount.add_string(3, path);
+      mount.add_string(4, "rbind");
+    }
     for (const auto& [name, value] : devices.variables) add_entry(adjust, 4, name, value);
     pbf_writer linux_part(adjust, 6);
     for (const DeviceNode& node : devices.nodes) {

@@ -34,12 +34,13 @@ struct Pod {
   std::string allocated;  // its annotation device-allocated
 };
 struct Container {
-  std::string pod_id, name;
+  std::string id, pod_id, name;
   bool marked = false;
 };
 
 [[nodiscard]] std::string encode_registration(const std::string& name, const std::string& index);
-// Configure's answer: the hook wants to hear of containers that are made, and of nothing else.
+// Configure's answer: the hook wants to hear of containers that are made, and of nothing else. One
+// for which it could not answer is not to be made (NRI 0.12.5 and later).
 [[nodiscard]] std::string encode_subscription();
 
 struct NewContainer {

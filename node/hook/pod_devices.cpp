@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "framework/base/json_path.hpp"
 #include "node/devices/sys_tree.hpp"
+#include "node/machine/amounts.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -19,6 +21,10 @@ constexpr const char* kVendor = "node.koordinator.sh/gpu-vendor";
 // What a device has besides, and no container needs: disks, clocks.
 constexpr std::string_view kOthers = "block|nvme|bsg|scsi_generic|ptp|hwmon";
 constexpr std::int64_t kControl = 255;  // nvidiactl's number below the driver's
+constexpr const char* kHami = "HAMi-core";
+constexpr const char* kHamiLibrary = "/usr/local/vgpu/libvgpu.so";
+constexpr const char* kHamiLock = "/tmp/vgpulock";  // for all who use a card
+constexpr std::int64_t kWhole = 100;                // percent
 
 struct Refused {
   std::string why;
@@ -44,7 +50,11 @@ class Giver {
 
   void give(const std::string& type, const json& entry, PodDevices& pod) {
     const json& device = find(type, entry);
-    if (text_in(device, {"labels", kVendor}) == "nvidia") return give_nvidia(type, device, pod);
+    if (text_in(device, {"labels", kVendor}) == "nvidia") {
+      give_nvidia(type, device, pod);
+      count_share(entry);
+      return;
+    }
     // Virtual functions stand for their device.
     std::vector<std::string> addresses;
     for (const json& function : value_at(entry, {"extension", "vfs"})) {
@@ -66,7 +76,33 @@ class Giver {
     if (type == "gpu") add_nodes(files_.sys / "class/kfd/kfd", "dev", pod);
   }
 
+  // Once all devices are given.
+  void hold_to_share(const std::string& isolation, PodDevices& pod) const {
+    if (memory_ == kNoShare || isolation.empty()) return;
+    if (isolation != kHami) {
+      throw Refused{"nothing is known here of " + isolation + ", which is to hold it to its share"};
+    }
+    if (!fs::exists(files_.root / fs::path(kHamiLibrary).relative_path())) {
+      throw Refused{std::string(kHami) + " is to hold it to its share, and there is no " +
+                    kHamiLibrary};
+    }
+    pod.mounts = {kHamiLibrary, kHamiLock};
+    pod.variables["CUDA_DEVICE_MEMORY_LIMIT"] = std::to_string(memory_);
+    pod.variables["CUDA_DEVICE_SM_LIMIT"] = std::to_string(core_);
+    pod.variables["LD_PRELOAD"] = kHamiLibrary;
+  }
+
  private:
+  void count_share(const json& entry) {
+    const auto has = parse_amounts(value_at(entry, {"resources"}));
+    if (!has) throw Refused{has.error().message};
+    const auto ratio = has->find("koordinator.sh/gpu-memory-ratio");
+    if (ratio == has->end() || ratio->second >= kWhole) return;
+    memory_ = std::min(memory_, amount_of(*has, "koordinator.sh/gpu-memory"));
+    const auto core = has->find("koordinator.sh/gpu-core");
+    if (core != has->end()) core_ = std::min(core_, core->second);
+  }
+
   static std::string name_of(const json& device) { return value_at(device, {"minor"}).dump(); }
 
   [[nodiscard]] const json& find(const std::string& type, const json& entry) const {
@@ -138,14 +174,18 @@ class Giver {
     visible += (visible.empty() ? "" : ",") + text_in(device, {"id"});
   }
 
+  static constexpr std::int64_t kNoShare = INT64_MAX;
+
   const json& devices_;
   const HostFiles& files_;
+  std::int64_t memory_ = kNoShare;  // the least share of a card
+  std::int64_t core_ = kWhole;
 };
 
 }  // namespace
 
 PodDevices devices_of_pod(const std::string& annotation, const json& devices,
-                          const HostFiles& files) {
+                          const HostFiles& files, const std::string& isolation) {
   PodDevices pod;
   const json allocated = json::parse(annotation, nullptr, false);
   try {
@@ -155,6 +195,7 @@ PodDevices devices_of_pod(const std::string& annotation, const json& devices,
       if (!entries.is_array()) throw Refused{"its annotation's " + type + " is no list"};
       for (const json& entry : entries) giver.give(type, entry, pod);
     }
+    giver.hold_to_share(isolation, pod);
   } catch (const Refused& refused) {
     pod = {};
     pod.refusal = refused.why;

@@ -21,6 +21,17 @@ using sdk::Pod;
 using sdk::Sink;
 using sdk::Status;
 
+// By which a pod names the plugins (NRI) that its node's runtime must have when it makes
+// containers.
+constexpr std::string_view kRequiredPlugins = "required-plugins.noderesource.dev";
+
+// A list of plugins (YAML, in either form) with one more.
+std::string with_plugin(std::string_view list, const std::string& name) {
+  if (list.empty()) return "[" + name + "]";
+  if (list.starts_with('[')) return "[" + name + ", " + std::string(list.substr(1));
+  return "- " + name + "\n" + std::string(list);
+}
+
 // Whether the pod says something else of its group than before.
 bool joins_otherwise(const plimsoll_event& event) {
   return event.old_pod != nullptr && group_of(Pod(event.old_pod)) != group_of(Pod(event.new_pod));
@@ -335,6 +346,10 @@ Status NodeDevice::take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt
   if (fragmentation_) fragmentation_->reserve_on({});
   if (!verdict.fits()) return judge_.status_of(verdict);
   host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
+  if (state->object != nullptr && !state->object->hook.empty()) {
+    const auto own = pod.annotation(kRequiredPlugins).value_or("");
+    host_.annotate(cycle, kRequiredPlugins, with_plugin(own, state->object->hook));
+  }
   store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod),
                             attempt.demand->elsewhere);
   return {};

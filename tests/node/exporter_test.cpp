@@ -17,6 +17,7 @@
 #include "framework/base/json_path.hpp"
 #include "lab/sandbox/apiserver/api_server.hpp"
 #include "node/exporter/doctor.hpp"
+#include "node/exporter/report_kind.hpp"
 #include "node/exporter/settings_source.hpp"
 #include "node/report/node_kind.hpp"
 #include "plugins/topology/report/facts.hpp"
@@ -599,6 +600,99 @@ TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
   EXPECT_THAT(answer.devices, IsEmpty());
 }
 
+// The objects of this kind that are deployed.
+std::vector<json> deployed(const std::string& kind, const std::string& path = "deploy/node.yaml") {
+  std::ifstream file(path);
+  const config::ParsedText parsed =
+      config::parse_documents(std::string(std::istreambuf_iterator<char>(file), {}));
+  EXPECT_TRUE(parsed.problems.empty());
+  std::vector<json> found;
+  for (const config::Value& document : parsed.documents) {
+    json object = json::parse(config::to_json(document));
+    if (object.value("kind", "") == kind) found.push_back(std::move(object));
+  }
+  return found;
+}
+
+// Of a pod that was made after the policy by which only the scheduler's binding could say it.
+TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
+  const auto made = [](json object, const char* when) {
+    object["metadata"]["creationTimestamp"] = when;
+    return object;
+  };
+  std::vector<sandbox::ResourceName> guards;
+  for (const char* kind : {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}) {
+    guards.emplace_back("admissionregistration.k8s.io", sandbox::guess_plural(kind));
+    store_.serve_kind({guards.back(), kind, {"v1"}, false, false});
+    const json guard = deployed(kind, "deploy/node-hook.yaml").at(0);
+    ASSERT_TRUE(store_.create(guards.back(), made(guard, "2026-01-01T00:00:00Z"), true));
+  }
+  const auto uid_of = [&](const char* name, const char* when) {
+    const json pod = {{"metadata",
+                       {{"name", name},
+                        {"namespace", "default"},
+                        {"annotations", {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}}}}},
+                      {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}};
+    return (*store_.create(kPods, made(pod, when), true))->uid;
+  };
+  FakeRuntime runtime;
+  const HostFiles files{machine_.sys(), machine_.sys().parent_path()};
+  std::ofstream(files.proc / "devices") << "Character devices:\n195 nvidia\n";
+  devices_->hook.emplace(HookOptions{runtime.socket(), files, 60s, 1ms});
+  const std::string early = uid_of("early", "2026-01-01T00:00:59Z");
+  const std::string late = uid_of("late", "2026-01-01T00:01:00Z");
+  start_running();
+  (void)runtime.accept();
+  const auto create = [&](const std::string& uid) {
+    return runtime.create({uid, {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}}});
+  };
+  EXPECT_THAT(create(early).error, HasSubstr("older than the admission policy"));
+  EXPECT_THAT(create(late).devices,
+              testing::ElementsAre("/dev/nvidia7 c 195:7", "/dev/nvidiactl c 195:255"));
+  EXPECT_TRUE(eventually([&] { return annotation("plimsoll.io/device-hook") == "plimsoll"; }));
+  const std::string share =
+      R"({"gpu":[{"minor":7,"resources":{"koordinator.sh/gpu-memory-ratio":"50"}}]})";
+  make(kPods, {{"metadata",
+                {{"name", "share"},
+                 {"namespace", "default"},
+                 {"labels", {{kIsolationLabel, "MPS"}}},
+                 {"annotations", {{kAllocatedAnnotation, share}}}}},
+               {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}});
+  const std::string held = (*store_.get(kPods, {"default", "share"}))->uid;
+  EXPECT_THAT(runtime.create({held, {{kAllocatedAnnotation, share}}}).error,
+              HasSubstr("nothing is known here of MPS"));
+  for (const auto& guard : guards) {
+    const json before = (*store_.get(guard, {"", "plimsoll-device-allocated"}))->parse();
+    ASSERT_TRUE(store_.remove(guard, {"", "plimsoll-device-allocated"}, {}));
+    EXPECT_TRUE(eventually([&] {
+      return create(late).error.find("apply deploy/node-hook.yaml") != std::string::npos;
+    }));
+    ASSERT_TRUE(store_.create(guard, before, true));
+    EXPECT_TRUE(eventually([&] { return create(late).error.empty(); }));
+  }
+}
+
+TEST_F(DeviceExporterTest, AContainerThatTheHookMissedIsToldAtItsPod) {
+  FakeRuntime runtime;
+  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
+  start_running();
+  const std::string annotation = R"({"gpu":[{"minor":7}]})";
+  const auto events = [&] { return (*store_.list(sandbox::kEvents, "default")).objects; };
+  for (int i = 0; i < 2; ++i) {
+    (void)runtime.accept({{{"given", {{kAllocatedAnnotation, annotation}}}, true},
+                          {{"missed", {{kAllocatedAnnotation, annotation}}}, false}});
+    ASSERT_TRUE(eventually([&] { return !events().empty(); }));
+    runtime.drop();  // it tells the same again
+  }
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  ASSERT_EQ(events().size(), 1U);
+  const json event = events().front()->parse();
+  EXPECT_EQ(event["reason"], "DevicesMissed");
+  EXPECT_EQ(event["involvedObject"]["uid"], "missed");
+  EXPECT_EQ(event["involvedObject"]["name"], "name-missed");
+  EXPECT_THAT(event["message"].get<std::string>(), HasSubstr("container main was made without"));
+}
+
 TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
   kubelet_.add_gpu("gpu-0");
   machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMemoryInfo");
@@ -626,19 +720,6 @@ TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
 
 const std::set<std::string> kHidden{"pods", "pki", "plugins", "plugins_registry", "checkpoints"};
 constexpr const char* kKubeletRoot = "/var/lib/kubelet";
-
-std::vector<json> deployed(const std::string& kind) {
-  std::ifstream file("deploy/node.yaml");
-  const config::ParsedText parsed =
-      config::parse_documents(std::string(std::istreambuf_iterator<char>(file), {}));
-  EXPECT_TRUE(parsed.problems.empty());
-  std::vector<json> found;
-  for (const config::Value& document : parsed.documents) {
-    json object = json::parse(config::to_json(document));
-    if (object.value("kind", "") == kind) found.push_back(std::move(object));
-  }
-  return found;
-}
 
 // The file of the node that the container finds at `path`; empty: none, but an empty folder's.
 std::string on_the_node(const json& pod, const std::string& path) {

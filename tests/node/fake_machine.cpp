@@ -138,4 +138,28 @@ void FakeMachine::make_dgx() {
   }
 }
 
+void FakeMachine::make_dgx_nodes() {
+  const auto write = [](const fs::path& file, const std::string& text) {
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  };
+  write(proc() / "devices", "Character devices:\n195 nvidia\n511 nvidia-uvm\n");
+  write(sys() / "class/misc/rdma_cm/dev", "10:58\n");
+  write(sys() / "class/misc/rdma_cm/uevent", "DEVNAME=infiniband/rdma_cm\n");
+  for (int nic = 0; nic < 4; ++nic) {
+    const std::string bus = std::to_string(nic + 1);
+    const std::string address = "0000:" + bus + "5:00.";
+    set(address + "0", "virtfn0", "->../" + address + "1");
+    add({"pci0000:" + bus + "0", "0000:" + bus + "0:01.0", address + "1"},
+        {{"physfn", "->../" + address + "0"}});
+    for (int function = 0; function < 2; ++function) {
+      const int number = nic + 4 * function;
+      const std::string verbs = "infiniband_verbs/uverbs" + std::to_string(number);
+      const std::string at = address + std::to_string(function);
+      set(at, verbs + "/dev", "231:" + std::to_string(192 + number));
+      set(at, verbs + "/uevent", "DEVNAME=infiniband/uverbs" + std::to_string(number));
+    }
+  }
+}
+
 }  // namespace plimsoll::node::test

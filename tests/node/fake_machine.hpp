@@ -19,6 +19,7 @@ class FakeMachine {
 
   // Paths below /sys, and the options that find the machine.
   [[nodiscard]] std::filesystem::path sys() const { return folder_ / "sys"; }
+  [[nodiscard]] std::filesystem::path proc() const { return folder_ / "proc"; }
   [[nodiscard]] FinderOptions options() const;
 
   // A device and the bridges above it: {"pci0000:3a", "0000:3a:00.0", "0000:3b:00.0"}. Files by
@@ -40,6 +41,10 @@ class FakeMachine {
   // Eight cards in DGX form: below each of four switches two cards and a NIC, two switches in each
   // of two zones. The minors run against the order of the bus.
   void make_dgx();
+  // What the kernel shows of it besides: the numbers of NVIDIA's driver (195, and 511 for
+  // nvidia-uvm); uverbs0 to 3 (231:192 to 195) of the NICs; a function of each, 0000:15:00.1 and so
+  // on, with uverbs4 to 7; rdma_cm (10:58).
+  void make_dgx_nodes();
 
  private:
   [[nodiscard]] std::filesystem::path place_of(const std::string& address) const;

@@ -189,7 +189,7 @@ std::string FakeRuntime::accept(const std::vector<std::pair<RuntimePod, bool>>& 
   pbf_reader response(configured);
   while (response.next(2)) {
     pbf_reader payload = response.get_message();
-    while (payload.next(1)) said += std::to_string(payload.get_int32());
+    while (payload.next(2)) said += std::to_string(payload.get_int32());
   }
   std::string first;
   std::string second;

@@ -112,6 +112,43 @@ TEST_F(PodDevicesTest, OthersAreWhatTheKernelShowsOfThem) {
               ElementsAre("/dev/dri/renderD128 226:128", "/dev/kfd 510:0"));
 }
 
+// HAMi-core, where a pod asks for it: the least that the pod has of a card holds for each.
+TEST_F(PodDevicesTest, SharesAreHeldByTheLibraryThatIsThere) {
+  const auto card = [](const char* minor, const char* core, const char* ratio, const char* memory) {
+    return std::string(R"({"minor":)") + minor + R"(,"resources":{"koordinator.sh/gpu-core":")" +
+           core + R"(","koordinator.sh/gpu-memory-ratio":")" + ratio +
+           R"(","koordinator.sh/gpu-memory":")" + memory + R"("}})";
+  };
+  const std::string part = card("1", "30", "25", "4Gi");
+  const std::string half = card("2", "20", "50", "8Gi");
+  const std::string whole = card("3", "100", "100", "16Gi");
+  const auto gpus = [](const std::string& list) { return R"({"gpu":[)" + list + "]}"; };
+  files_.root = machine_.sys().parent_path();
+  look();
+  const auto held = [&](const std::string& list, const std::string& by) {
+    return devices_of_pod(gpus(list), devices_, files_, by);
+  };
+  EXPECT_THAT(held(part, "").mounts, IsEmpty()) << "nothing holds it";
+  EXPECT_EQ(held(part, "").refusal, "");
+  EXPECT_THAT(held(part, "HAMi-core").refusal, HasSubstr("no /usr/local/vgpu/libvgpu.so"));
+  EXPECT_THAT(held(part, "MPS").refusal, HasSubstr("nothing is known here of MPS"));
+  std::filesystem::create_directories(files_.root / "usr/local/vgpu");
+  std::ofstream(files_.root / "usr/local/vgpu/libvgpu.so") << "x";
+
+  const PodDevices pod = held(part + "," + half, "HAMi-core");
+  EXPECT_EQ(pod.refusal, "");
+  EXPECT_THAT(pod.mounts, ElementsAre("/usr/local/vgpu/libvgpu.so", "/tmp/vgpulock"));
+  EXPECT_THAT(pod.variables,
+              ElementsAre(Pair("CUDA_DEVICE_MEMORY_LIMIT", std::to_string(4LL << 30)),
+                          Pair("CUDA_DEVICE_SM_LIMIT", "20"),
+                          Pair("LD_PRELOAD", "/usr/local/vgpu/libvgpu.so"),
+                          Pair("NVIDIA_VISIBLE_DEVICES", "GPU-1,GPU-2")));
+  EXPECT_THAT(held(whole, "HAMi-core").mounts, IsEmpty());
+  EXPECT_THAT(held(whole, "HAMi-core").variables,
+              ElementsAre(Pair("NVIDIA_VISIBLE_DEVICES", "GPU-3")));
+  EXPECT_THAT(held(card("1", "x", "25", "4Gi"), "").refusal, HasSubstr("koordinator.sh/gpu-core"));
+}
+
 TEST_F(PodDevicesTest, WhatIsNotSureIsRefused) {
   machine_.set_card("0000:14:00.0", "mig", "MIG-a/1g.10gb/1024");
   look();
@@ -148,7 +185,7 @@ class DeviceHookTest : public ::testing::Test {
     return {uid, {{"a", "b"}, {kAllocated, annotation}}};
   }
   static PodDevices devices(const std::string& annotation, std::int64_t minor) {
-    return {annotation, "", {{"/dev/x", 195, minor}, {"/dev/y", 231, 7}}, {{"V", "1"}}};
+    return {annotation, "", {{"/dev/x", 195, minor}, {"/dev/y", 231, 7}}, {{"V", "1"}}, {}};
   }
   double count(const std::string& outcome) {
     return registry_.counters({"plimsoll_node_hook_containers_total", "", {"outcome"}})

@@ -344,6 +344,8 @@ void read_meta(const DeviceTypes& types, const Json& object, NodeDevices& node) 
   node.secondary_well_planned =
       label("node.koordinator.sh/secondary-device-well-planned") == "true";
   const Labels annotations = labels_of(*meta, "annotations", "metadata");
+  if (const auto hook = annotations.find(kHookAnnotation); hook != annotations.end())
+    node.hook = hook->second;
   node.has_partitions = annotations.count(kPartitions) != 0;
   try_annotation(annotations, kPartitions, node,
                  [&](const std::string& text) { node.partitions = read_partitions(text); });

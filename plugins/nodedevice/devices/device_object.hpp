@@ -19,6 +19,10 @@ namespace plimsoll::devices {
 
 using Labels = std::map<std::string, std::string, std::less<>>;
 
+// On the object of a node whose container runtime has a plugin that gives containers their devices:
+// the plugin's name.
+inline constexpr const char* kHookAnnotation = "plimsoll.io/device-hook";
+
 // A PCI bus id in one spelling: "00000000:65:00.0" and "0000:65:00.0" are one.
 [[nodiscard]] std::string bus_key(std::string_view text);
 // Whether an id is such a place, and no UUID.
@@ -79,6 +83,7 @@ struct NodeDevices {
   std::string gpu_vendor;                                  // labels node.koordinator.sh/gpu-...
   std::string gpu_model;
   std::string partition_policy;  // "Honor", "Prefer" or empty
+  std::string hook;              // kHookAnnotation
   bool secondary_well_planned = false;
   bool has_partitions = false;
   PartitionTable partitions;

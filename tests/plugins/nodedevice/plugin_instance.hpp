@@ -99,14 +99,14 @@ class Instance {
     return said == "ok" ? filter(cycle, pod, node) : said;
   }
   // PreFilter, Filter and Reserve; the annotation that the Binding carries, or what refused.
-  std::string place(FakePod& pod, FakeNode& node) {
+  std::string place(FakePod& pod, FakeNode& node, const char* annotation = kAllocated) {
     FakeCycle cycle;
     if (std::string said = pre_filter(cycle, pod); said != "ok") return said;
     if (std::string said = filter(cycle, pod, node); said != "ok") return said;
     uint32_t reason = 0;
     const int32_t code = slots_.reserve(slots_.self, cycle.get(), &pod.get(), &node.get(), &reason);
     if (code != 0) return text(code, reason);
-    return cycle.annotations.count(kAllocated) != 0 ? cycle.annotations[kAllocated] : "none";
+    return cycle.annotations.count(annotation) != 0 ? cycle.annotations[annotation] : "none";
   }
   void what_if(FakeCycle& cycle, FakePod& pod, FakePod& other, FakeNode& node, bool added) {
     const auto call = added ? slots_.add_pod : slots_.remove_pod;

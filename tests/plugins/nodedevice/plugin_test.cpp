@@ -62,6 +62,30 @@ TEST_F(NodeDeviceTest, GivesDevicesInTheBinding) {
   EXPECT_THAT(plugin_.place(second, node_), HasSubstr(R"("minor":1)"));
 }
 
+// The node's runtime is not to make a container while the plugin is away that gives it its devices.
+TEST_F(NodeDeviceTest, APodRequiresTheHookOfItsNode) {
+  constexpr const char* kRequired = "required-plugins.noderesource.dev";
+  const auto required = [&](const char* own, int gpus = 1) {
+    FakePod pod("ns/a");
+    pod.request("cpu", 1000);
+    if (gpus != 0) pod.request("nvidia.com/gpu", gpus);
+    if (own != nullptr) pod.annotation(kRequired, own);
+    const std::string said = plugin_.place(pod, node_, kRequired);
+    plugin_.unreserve(pod, "node-1");
+    return said;
+  };
+  Json object = cards(2);
+  plugin_.device("node-1", object);
+  EXPECT_EQ(required(nullptr), "none");
+  object["metadata"]["annotations"]["plimsoll.io/device-hook"] = "plimsoll";
+  plugin_.device("node-1", object);
+  EXPECT_EQ(required(nullptr), "[plimsoll]");
+  EXPECT_EQ(required("[balloons]"), "[plimsoll, balloons]");
+  EXPECT_EQ(required("[]"), "[plimsoll, ]");
+  EXPECT_EQ(required("- balloons"), "- plimsoll\n- balloons");
+  EXPECT_EQ(required(nullptr, 0), "skip") << "it has no devices";
+}
+
 TEST_F(NodeDeviceTest, SkipsPodsWithoutDevices) {
   FakePod pod("ns/a");
   pod.request("cpu", 1000);
