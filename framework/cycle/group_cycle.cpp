@@ -26,6 +26,9 @@ constexpr size_t kLooksPerDecision = 100;
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
+// What kube-scheduler says before a group's message to pods that had a place.
+constexpr std::string_view kFailed = "pod group is unschedulable, ";
+
 std::string_view policy_name(const plimsoll_pod& pod) {
   return pod.preemption_policy == PLIMSOLL_PREEMPT_NEVER ? "Never" : "PreemptLowerPriority";
 }
@@ -173,13 +176,16 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->nominated_to = state_.nominator.node_of(member.uid);
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
+  const bool part = nodes_at_most() < state_.cluster.node_count();
+  const NodeRows among = part ? domain_->nodes(state_.cluster) : NodeRows();
   Placement placement = state_.placer.decide({.framework = *framework_,
                                               .cycle = *attempt->cycle,
                                               .pod = *(member.aimed ? member.aimed : seen),
                                               .nominated_to = attempt->nominated_to,
-                                              .post_filter = false});
+                                              .post_filter = false,
+                                              .among = part ? &among : nullptr});
   looks_ += kLooksPerDecision;
-  if (state_.placer.class_stats().hits == known) looks_ += state_.cluster.node_count();
+  if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
   if (placement.node != nullptr) {
     std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
     if (reserved && reserved->ok()) {
@@ -221,7 +227,10 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   size_t remaining = order.size();
   const size_t nodes = state_.cluster.node_count();
   bool too_much = false;
-  for (Member& member : members_) member.now = {};
+  for (Member& member : members_) {
+    member.now = {};
+    if (first) member.fate = Member::Fate::kNotReached;
+  }
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
     if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
@@ -359,6 +368,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
         {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
     return fail(group);
   }
+  wish_ = wish_of(*object_, *members_.front().pod);
   sort_by_kind();
   if (waits_for_kinds()) return fail(group);
 
@@ -366,10 +376,30 @@ void GroupCycle::attempt(QueuedGroup& group) {
   state_.requeues_held = &requeues;
   Order order(members_.size());
   std::iota(order.begin(), order.end(), 0);
+  bool enough = wish_.any() ? find_places_in_domains(group, order) : find_places(order);
+  if (enough) enough = permit(order);
+  if (!enough) undo(order);
+  state_.requeues_held = nullptr;
+  if (state_.environment.gave_up()) return;  // the loop ends
+  if (!enough) return fail(group);
+  for (ClusterEvent& event : requeues) {
+    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
+      this_state->queue.move_all(event, this_state->now_ms());
+    }});
+  }
+  commit(group, order);
+}
+
+// The order in which enough find a place, the most of those that are tried. False: there is none,
+// and what the last of them placed is still there.
+bool GroupCycle::find_places(Order& order) {
+  tried_.clear();
+  orders_ = 0;
+  std::ranges::sort(permutation_);
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
-  looks_ = 0;  // those of the first order had to be
-  Order best;  // enough have a place, but not all
+  if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
+  Order best;                          // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
     if (enough && placed_ > most) {
@@ -390,17 +420,7 @@ void GroupCycle::attempt(QueuedGroup& group) {
     for (Member& member : members_) member.target = member.best;
     enough = place_in(order, true);
   }
-  if (enough) enough = permit(order);
-  if (!enough) undo(order);
-  state_.requeues_held = nullptr;
-  if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group);
-  for (ClusterEvent& event : requeues) {
-    state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
-      this_state->queue.move_all(event, this_state->now_ms());
-    }});
-  }
-  commit(group, order);
+  return enough;
 }
 
 void GroupCycle::commit(QueuedGroup& group, const Order& order) {
@@ -462,7 +482,8 @@ void GroupCycle::fail(QueuedGroup& group) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(member, unschedulable, "pod group is unschedulable, " + message_);
+        tell(member, unschedulable,
+             std::string(message_.starts_with(kFailed) ? "" : kFailed) + message_);
         break;
       case Member::Fate::kNotReached:
         tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, message_);

@@ -24,6 +24,8 @@
 
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
+#include "framework/cycle/groups/group_domains.hpp"
+#include "framework/cycle/groups/topology_wish.hpp"
 
 namespace plimsoll {
 
@@ -85,6 +87,7 @@ class GroupCycle {
   [[nodiscard]] bool waits_for_kinds();
   void sort_by_kind();
 
+  [[nodiscard]] bool find_places(Order& order);
   [[nodiscard]] bool place_in(const Order& order, bool first);
   [[nodiscard]] bool place(Member& member, Verdict& verdict);
   void refuse(const Member& member, const Diagnosis& diagnosis);
@@ -95,6 +98,20 @@ class GroupCycle {
   [[nodiscard]] bool permit(const Order& order);
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
+
+  // ---- within one domain of the network (domain_search.cpp)
+  [[nodiscard]] bool find_places_in_domains(const QueuedGroup& group, Order& order);
+  [[nodiscard]] bool find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
+                                  bool has_to);
+  void judge_domains(const std::map<std::string, std::string>& args);
+  void wait_for_labels();
+  [[nodiscard]] bool try_domains(Order& order, bool all);
+  [[nodiscard]] bool try_orders_in_domains(Order& order, bool all);
+  void say_why_none(const Order& order);
+  [[nodiscard]] bool put_in_rank_order(const Order& order);
+  [[nodiscard]] size_t nodes_at_most() const {
+    return domain_ != nullptr ? domain_->rows.size() : state_.cluster.node_count();
+  }
 
   void commit(QueuedGroup& group, const Order& order);
   void fail(QueuedGroup& group);
@@ -123,6 +140,9 @@ class GroupCycle {
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
+  TopologyWish wish_;
+  std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
+  const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
 };
 
 }  // namespace plimsoll

@@ -25,10 +25,20 @@ bool any_of(WireValue& value, bool* out) {
   });
 }
 
+bool annotations(WireValue& value, PodGroup& group) {
+  return value.fields([&](std::string_view key, WireValue& field) {
+    if (key == kPreferredTopology) return own(field, &group.preferred_topology);
+    // The spec counts first.
+    if (key != kRequiredTopology || !group.required_topology.empty()) return true;
+    return own(field, &group.required_topology);
+  });
+}
+
 bool metadata(WireValue& value, PodGroup& group) {
   return value.fields([&](std::string_view key, WireValue& field) {
     if (key == "uid") return own(field, &group.uid);
     if (key == "generation") return field.integer(&group.object.meta.generation);
+    if (key == "annotations") return annotations(field, group);
     if (key == "creationTimestamp") return field.time(&group.object.meta.creation_ms);
     return key != "deletionTimestamp" || field.time(&group.object.meta.deletion_ms);
   });
@@ -42,6 +52,17 @@ bool policy(WireValue& value, PodGroup& group) {
       return name != "minCount" || count.integer(&group.min_count, 1, INT32_MAX);
     });
   });
+}
+
+// The API server allows for one.
+bool topology(WireValue& value, PodGroup& group) {
+  std::string asked;
+  const bool read = value.fields(
+      [&](std::string_view key, WireValue& field) { return key != "key" || own(field, &asked); });
+  if (asked.empty() && group.not_honoured.empty())
+    group.not_honoured = "schedulingConstraints.topology without a key";
+  group.required_topology = std::move(asked);
+  return read;
 }
 
 bool spec(WireValue& value, PodGroup& group) {
@@ -65,8 +86,9 @@ bool spec(WireValue& value, PodGroup& group) {
     if (key == "resourceClaims") return any_of(field, &any) && refuse_if(any, "resourceClaims");
     if (key != "schedulingConstraints") return true;
     return field.fields([&](std::string_view name, WireValue& constraints) {
-      return name != "topology" || any_of(constraints, &any);
-    }) && refuse_if(any, "schedulingConstraints.topology");
+      return name != "topology" ||
+             constraints.items([&](WireValue& item) { return topology(item, group); });
+    });
   });
 }
 

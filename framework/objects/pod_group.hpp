@@ -19,6 +19,10 @@ class ObjectStore;
 inline constexpr std::array<std::string_view, 2> kPodGroupResources{
     "podgroups.v1beta1.scheduling.k8s.io", "podgroups.v1.scheduling.k8s.io"};
 
+// Annotations.
+inline constexpr std::string_view kRequiredTopology = "topology.plimsoll.io/required";
+inline constexpr std::string_view kPreferredTopology = "topology.plimsoll.io/preferred";
+
 struct PodGroup {
   plimsoll_object object{};  // its texts are those below
   std::string ns;
@@ -27,7 +31,11 @@ struct PodGroup {
   std::string version;       // of the API: "v1beta1"
   std::string unreadable;    // as in the object
   std::string not_honoured;  // a field that asks for what this scheduler cannot do; empty: none
-  int64_t min_count = 1;     // of a gang; 1 of a basic group
+  // All its pods must, or should, go to nodes with one value of this label; empty: none. By
+  // spec.schedulingConstraints.topology and kRequiredTopology, kPreferredTopology.
+  std::string required_topology;
+  std::string preferred_topology;
+  int64_t min_count = 1;  // of a gang; 1 of a basic group
   int32_t priority = 0;
   bool gang = false;
   // status.conditions, PodGroupInitiallyScheduled; empty: it is not there.

@@ -85,7 +85,7 @@ void Placer::refuse_extended(const PlacementQuery& query, NodeRows refused, Eval
     room_.verdicts.codes.resize(all.size());
     result.table->copy_codes(all, room_.verdicts.codes);
   } else if (result.looked_at.size() < all.size()) {
-    spread_verdicts(result.looked_at, room_.verdicts);
+    spread_verdicts(result.looked_at, all, room_.verdicts);
   }
   std::set<std::string_view> told;
   const std::vector<uint32_t>& slots = cluster_.row_slots();  // they rise

@@ -19,6 +19,15 @@ bool has_post_filters(const PlacementQuery& query) {
   return query.post_filter && !query.framework.at(ExtensionPoint::kPostFilter).empty();
 }
 
+// Of nodes of the cluster with columns; they rise.
+std::span<const uint32_t> slots_of(NodeRows rows) {
+  return {rows.abi().slots, rows.size()};
+}
+
+bool has_slot(NodeRows rows, uint32_t slot) {
+  return std::ranges::binary_search(slots_of(rows), slot);
+}
+
 }  // namespace
 
 Placement Placer::decide(const PlacementQuery& query) {
@@ -37,7 +46,7 @@ Placement Placer::decide(const PlacementQuery& query) {
 }
 
 void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
-  const NodeRows all = all_nodes();
+  const NodeRows all = query.among != nullptr ? *query.among : all_nodes();
   Diagnosis& diagnosis = result.diagnosis;
   diagnosis.node_count = all.size();
   if (all.empty()) {
@@ -64,6 +73,7 @@ void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
   const metrics::PointTimer filter_timer(query.framework.metrics(), metrics::Point::kFilter);
   if (!outcome.narrowed) {
     ask_class(query, result);
+    result.whole = result.whole && query.among == nullptr;
     if (result.whole && !result.check) {
       filter_timer.end(PLIMSOLL_SUCCESS);
       if (result.table->feasible_count() != 0) return;
@@ -79,7 +89,7 @@ void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
   }
   // One verdict for each node that is looked at; what PreFilter leaves out is out for good, and a
   // pod that is pinned to one of many nodes costs no look at the others.
-  const NodeRows rows = outcome.narrowed ? named_nodes(outcome) : all;
+  const NodeRows rows = outcome.narrowed ? named_nodes(outcome, all) : all;
   result.looked_at = rows;
   if (rows.size() < all.size() && outcome.absent_nodes.reason != 0) {
     diagnosis.nodes_by_reason[outcome.absent_nodes.reason] += all.size() - rows.size();
@@ -97,7 +107,7 @@ void Placer::evaluate(const PlacementQuery& query, Evaluation& result) {
   sum_up(rows, columns, result);
   if (!result.feasible.empty()) return;
   result.status.code = Code::kUnschedulable;
-  if (outcome.narrowed) spread_verdicts(rows, columns);
+  if (outcome.narrowed) spread_verdicts(rows, all, columns);
   run_post_filters(query, all, columns.codes, result);
 }
 
@@ -105,13 +115,13 @@ NodeRows Placer::all_nodes() const {
   return {cluster_.rows(), cluster_.row_slots(), &cluster_.columns()};
 }
 
-// The nodes that PreFilter left, as far as they exist, in slot order.
-NodeRows Placer::named_nodes(const PreFilterOutcome& outcome) {
+// Those of the nodes that PreFilter left, in slot order.
+NodeRows Placer::named_nodes(const PreFilterOutcome& outcome, NodeRows all) {
   std::vector<uint32_t>& slots = room_.named_slots;
   slots.clear();
   for (const std::string& name : outcome.node_names) {
     const NodeInfo* node = cluster_.node(name);
-    if (node != nullptr) slots.push_back(node->slot());
+    if (node != nullptr && has_slot(all, node->slot())) slots.push_back(node->slot());
   }
   std::sort(slots.begin(), slots.end());
   slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
@@ -121,8 +131,8 @@ NodeRows Placer::named_nodes(const PreFilterOutcome& outcome) {
 }
 
 // From verdicts on some nodes to the codes of all: the others are out for good.
-void Placer::spread_verdicts(NodeRows rows, Columns& columns) const {
-  const std::vector<uint32_t>& slots = cluster_.row_slots();  // they rise
+void Placer::spread_verdicts(NodeRows rows, NodeRows all, Columns& columns) {
+  const std::span<const uint32_t> slots = slots_of(all);
   std::vector<uint8_t> codes(slots.size(), PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto at = std::lower_bound(slots.begin(), slots.end(), rows.slot(i)) - slots.begin();
@@ -175,6 +185,7 @@ bool Placer::fits_nominated_node(const PlacementQuery& query, const PreFilterOut
   const std::string_view name = view(query.pod.nominated_node_name);
   const NodeInfo* node = name.empty() ? nullptr : cluster_.node(name);
   if (node == nullptr) return false;
+  if (query.among != nullptr && !has_slot(*query.among, node->slot())) return false;
   if (query.answers != nullptr) {
     const ExtenderVerdict* said = query.answers->find(*node->node());
     if (said != nullptr && said->refused) return false;

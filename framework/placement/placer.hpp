@@ -35,6 +35,8 @@ struct PlacementQuery {
   // What extenders said about nodes so far. Null: no extender is interested in the pod.
   const ExtenderAnswers* answers = nullptr;
   bool post_filter = true;  // false: nobody makes room for it
+  // The only nodes that there are for the pod, in slot order, with columns. Null: all.
+  const NodeRows* among = nullptr;
 };
 
 struct Placement {
@@ -80,8 +82,8 @@ class Placer final : private DryRunKeeper {
   // ---- over the nodes (placer.cpp)
   void evaluate(const PlacementQuery& query, Evaluation& result);
   [[nodiscard]] NodeRows all_nodes() const;
-  [[nodiscard]] NodeRows named_nodes(const PreFilterOutcome& outcome);
-  void spread_verdicts(NodeRows rows, Columns& columns) const;
+  [[nodiscard]] NodeRows named_nodes(const PreFilterOutcome& outcome, NodeRows all);
+  static void spread_verdicts(NodeRows rows, NodeRows all, Columns& columns);
   void sum_up(NodeRows rows, const Columns& columns, Evaluation& result);
   bool fits_nominated_node(const PlacementQuery& query, const PreFilterOutcome& outcome,
                            Evaluation& result);

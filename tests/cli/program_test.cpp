@@ -173,7 +173,8 @@ TEST(PlimsollSimulate, BindsAndMakesVolumes) {
 }
 
 TEST(PlimsollSimulate, AllocatesResourceClaimsAndPlacesGroups) {
-  for (const std::string sample : {"examples/clusters/claims/", "examples/clusters/pod-groups/"}) {
+  for (const std::string sample :
+       {"examples/clusters/claims/", "examples/clusters/pod-groups/", "examples/clusters/racks/"}) {
     const Answer answer =
         plimsoll({"simulate", "--config", "examples/profiles/default-scheduler.yaml", "--cluster",
                   sample + "cluster.yaml", "--pods", sample + "pods.yaml", "--expect",

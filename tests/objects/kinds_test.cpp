@@ -297,18 +297,34 @@ TEST(PodGroupKind, NamesWhatItCannotHonourOrRead) {
     return decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g",
                          R"({"spec": {)" + spec + "}}");
   };
-  EXPECT_EQ(
-      pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "rack"}]})")).not_honoured,
-      "schedulingConstraints.topology");
+  EXPECT_EQ(pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "rack"}]})"))
+                .required_topology,
+            "rack");
   EXPECT_EQ(pod_group(of(R"("resourceClaims": [{"name": "c"}])")).not_honoured, "resourceClaims");
   EXPECT_EQ(pod_group(of(R"("parentCompositePodGroupName": "p")")).not_honoured,
             "parentCompositePodGroupName");
-  for (const char* bad : {R"("schedulingPolicy": {"gang": {"minCount": 0}})",
-                          R"("schedulingPolicy": 7)", R"("priority": "high")"}) {
+  for (const char* bad :
+       {R"("schedulingPolicy": {"gang": {"minCount": 0}})", R"("schedulingPolicy": 7)",
+        R"("priority": "high")", R"("schedulingConstraints": {"topology": [{"key": 1}]})"}) {
     const ObjectRef read = of(bad);
     EXPECT_NE(view(read->unreadable), "") << bad;
     EXPECT_EQ(view(read->meta.name), "g");
   }
+}
+
+TEST(PodGroupKind, AsksForDomainsByAnnotationToo) {
+  const auto of = [](const std::string& spec) {
+    return decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g",
+                         R"({"metadata": {"annotations": {"topology.plimsoll.io/required": "block",
+                         "topology.plimsoll.io/preferred": "rack", "x": "y"}}, "spec": {)" +
+                             spec + "}}");
+  };
+  const ObjectRef plain = of("");
+  EXPECT_EQ(pod_group(plain).required_topology + " " + pod_group(plain).preferred_topology,
+            "block rack");
+  EXPECT_EQ(pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "zone"}]})"))
+                .required_topology,
+            "zone");
 }
 
 }  // namespace

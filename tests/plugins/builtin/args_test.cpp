@@ -60,6 +60,19 @@ void check(const std::vector<Case>& cases) {
   }
 }
 
+TEST(BuiltinArgs, OfGroups) {
+  const char* gang = "GangScheduling";
+  check({
+      {gang, R"({"kind": "GangSchedulingArgs", "topologyLevels": ["example.com/block", "rack"]})"},
+      {gang, R"({"topologyLevels": "rack"})", "topologyLevels: must be a list, not \"rack\""},
+      {gang, R"({"topologyLevels": ["rack", "rack"]})",
+       "topologyLevels[1]: \"rack\" is listed before"},
+      {gang, R"({"topologyLevels": ["a b"], "levels": []})",
+       "topologyLevels[0]: must be a name such as cpu or example.com/gpu, of at most 63 letters, "
+       "digits, '-', '_' and '.' behind an optional DNS name, not \"a b\"\nlevels: unknown field"},
+  });
+}
+
 TEST(BuiltinArgs, OfResources) {
   const char* fit = "NodeResourcesFit";
   check({
