@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -232,6 +233,7 @@ TEST_F(NodeDevicesTest, OnlyTheSchedulerSaysWhichDevicesAPodHas) {
   node::test::RealRuntime runtime;
   runtime.start();
   if (IsSkipped() || HasFatalFailure()) return;
+  runtime.create("missed", {{kAllocated, given}});
   start("report", {"--hook", "--nri-socket", runtime.socket()});
   runtime.wait_for(1);
   ASSERT_TRUE(eventually([&] { return !published().is_null(); })) << program_->output();
@@ -240,6 +242,14 @@ TEST_F(NodeDevicesTest, OnlyTheSchedulerSaysWhichDevicesAPodHas) {
     return answer["error"].get<std::string>().find("older than the admission policy") !=
            std::string::npos;
   })) << "it sees the policy, and that the pod may have been there before it counted";
+  EXPECT_TRUE(eventually([&] {
+    const auto events = client_->list("/api/v1/namespaces/default/events");
+    return events && std::ranges::any_of(*events, [](const json& event) {
+             return event["reason"] == "DevicesMissed" &&
+                    event["involvedObject"]["name"] == "name-missed";
+           });
+  })) << "it may tell of what was made without it: "
+      << program_->output();
 }
 
 }  // namespace

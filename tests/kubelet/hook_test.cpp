@@ -1,5 +1,6 @@
 // The whole way of a device: plimsoll-node reports it, the scheduler gives it to a pod, the kubelet
-// admits the pod, the runtime asks the hook, and the container has it; whatever is killed meanwhile.
+// admits the pod, the runtime asks the hook, and the container has it; whatever is killed
+// meanwhile.
 //
 // PLIMSOLL_LONG=1 only: pods are believed when the admission policy is a minute old.
 
@@ -46,8 +47,8 @@ json expected_of(const std::string& annotation) {
   for (const json& nic : allocated.value("rdma", json::array())) {
     int number = nic["id"].get<std::string>().at(5) - '1';  // 0000:15:00.0 is the first
     if (nic.contains("extension")) number += 4;
-    add("/dev/infiniband/uverbs" + std::to_string(number) + " c 231:" +
-        std::to_string(192 + number));
+    add("/dev/infiniband/uverbs" + std::to_string(number) +
+        " c 231:" + std::to_string(192 + number));
     add("/dev/infiniband/rdma_cm c 10:58");
   }
   json rules = json::array();
@@ -186,7 +187,12 @@ class HookTest : public ExporterTest {
   }
 
   void until_done(std::size_t count) {
-    ASSERT_TRUE(eventually([&] { look(); return done_.size() >= count || HasFailure(); }, kLong))
+    ASSERT_TRUE(eventually(
+        [&] {
+          look();
+          return done_.size() >= count || HasFailure();
+        },
+        kLong))
         << done_.size() << " of " << count << exporter_log("node-0");
     ASSERT_FALSE(HasFailure());
   }
@@ -203,23 +209,26 @@ class HookTest : public ExporterTest {
 TEST_F(HookTest, ContainersHaveTheDevicesOfTheirPodsWhateverIsKilled) {
   // A pod is refused until the policy is old enough.
   int probes = 0;
-  ASSERT_TRUE(eventually([&] {
-    const std::string name = "probe-" + std::to_string(probes++);
-    make(name, devices_of(0));
-    std::string state;
-    EXPECT_TRUE(eventually([&] {
-      const json pod = pods()[name];
-      if (pod["status"].value("phase", "") == "Running") state = "Running";
-      for (const json& each : pod["status"].value("containerStatuses", json::array())) {
-        if (!each["state"].contains("waiting")) continue;
-        const std::string said = each["state"]["waiting"].value("message", "");
-        if (said.find("older than the admission policy") != std::string::npos) state = said;
-      }
-      return !state.empty();
-    })) << pods()[name];
-    delete_pod(name, 0);
-    return state == "Running";
-  }, kLong)) << exporter_log("node-0");
+  ASSERT_TRUE(eventually(
+      [&] {
+        const std::string name = "probe-" + std::to_string(probes++);
+        make(name, devices_of(0));
+        std::string state;
+        EXPECT_TRUE(eventually([&] {
+          const json pod = pods()[name];
+          if (pod["status"].value("phase", "") == "Running") state = "Running";
+          for (const json& each : pod["status"].value("containerStatuses", json::array())) {
+            if (!each["state"].contains("waiting")) continue;
+            const std::string said = each["state"]["waiting"].value("message", "");
+            if (said.find("older than the admission policy") != std::string::npos) state = said;
+          }
+          return !state.empty();
+        })) << pods()[name];
+        delete_pod(name, 0);
+        return state == "Running";
+      },
+      kLong))
+      << exporter_log("node-0");
   for (int i = 0; i < kPods; ++i) make("p" + std::to_string(i), devices_of(i));
   ASSERT_NO_FATAL_FAILURE(until_done(60));
   ASSERT_NO_FATAL_FAILURE(start_exporter("node-0"));  // kills the one that runs
@@ -246,11 +255,14 @@ TEST_F(HookTest, ContainersHaveTheDevicesOfTheirPodsWhateverIsKilled) {
   ASSERT_TRUE(eventually([&] { return pods().empty(); }, kLong));
   for (int i = 0; i < 8; ++i) make("card-" + std::to_string(i), {{"koordinator.sh/gpu", "100"}});
   for (int i = 0; i < 4; ++i) make("nic-" + std::to_string(i), {{"koordinator.sh/rdma", "100"}});
-  EXPECT_TRUE(eventually([&] {
-    const auto all = pods();
-    return std::ranges::all_of(
-        all, [](const auto& each) { return each.second["status"].value("phase", "") == "Running"; });
-  }, kLong));
+  EXPECT_TRUE(eventually(
+      [&] {
+        const auto all = pods();
+        return std::ranges::all_of(all, [](const auto& each) {
+          return each.second["status"].value("phase", "") == "Running";
+        });
+      },
+      kLong));
 }
 
 }  // namespace
