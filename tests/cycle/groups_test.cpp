@@ -254,7 +254,8 @@ class World final : public ApiWriter {
                                  requests(),
                                  versions()};
       const bool quiet = stepwise_ || now.queue.active + now.queue.backoff == 0;
-      const bool ended = now.inbox == 0 && now.binding == 0 && quiet && seen == before;
+      const bool ended =
+          now.inbox == 0 && now.binding == 0 && writing_ == 0 && quiet && seen == before;
       still = ended ? still + 1 : 0;
       before = std::move(seen);
       std::this_thread::yield();
@@ -276,16 +277,9 @@ class World final : public ApiWriter {
 
   // ---- ApiWriter
   void bind(BindRequest request, Done done) override {
-    {
-      const std::lock_guard lock(mutex_);
-      if (failing_.erase(request.name) != 0)
-        return done(fail(ErrorCode::kInternal, "no bindings today"));
-    }
-    Json bound = pod(request.name);
-    done({});
-    if (bound.is_null()) return;
-    bound["spec"]["nodeName"] = request.node;
-    save_pod(bound);
+    ++writing_;
+    write(request, done);
+    --writing_;
   }
   void record_event(EventRecord) override {}
   void patch_condition(ConditionPatch patch, Done done) override {
@@ -333,6 +327,18 @@ class World final : public ApiWriter {
   }
 
  private:
+  void write(const BindRequest& request, const Done& done) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failing_.erase(request.name) != 0)
+        return done(fail(ErrorCode::kInternal, "no bindings today"));
+    }
+    Json bound = pod(request.name);
+    done({});
+    if (bound.is_null()) return;
+    bound["spec"]["nodeName"] = request.node;
+    save_pod(bound);
+  }
   void evict(const std::string& name) {
     {
       const std::lock_guard lock(mutex_);
@@ -366,6 +372,7 @@ class World final : public ApiWriter {
   std::vector<Answered> held_;
   bool holds_answers_ = false;
   std::atomic<bool> takes_time_ = false;
+  std::atomic<int> writing_ = 0;  // bindings
   size_t requests_ = 0;
   int version_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
