@@ -50,9 +50,10 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
   if (!enough && !has_to) return find_places(order);
   // A node may come into a domain, or out of one.
   if (!enough || placed_ < members_.size()) wait_for_labels();
-  if (enough) enough = put_in_rank_order(order);
-  if (!enough && error_.ok() && !domains_.empty()) say_why_none(order);
-  return enough;
+  if (enough && put_in_rank_order(order)) return true;
+  undo(order);
+  if (has_to && error_.ok() && !domains_.empty()) say_why_none(order);
+  return false;
 }
 
 // Those whose nodes carry the labels; where some of the group run already, it is theirs.
