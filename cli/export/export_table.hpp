@@ -97,7 +97,7 @@ ReplicaSet metadata:Meta spec:PodSelector
 StatefulSet metadata:Meta spec:PodSelector
 PodSelector selector:LabelSelector replicas
 PodGroup metadata:Meta spec:PodGroupSpec
-PodGroupSpec minMember scheduleTimeoutSeconds schedulingPolicy:GroupPolicy schedulingConstraints:GroupConstraints priority disruptionMode:DisruptionMode
+PodGroupSpec minMember scheduleTimeoutSeconds schedulingPolicy:GroupPolicy schedulingConstraints:GroupConstraints priority preemptionPolicy disruptionMode:DisruptionMode
 GroupPolicy basic:there gang:Gang
 Gang minCount
 GroupConstraints topology:GroupTopology

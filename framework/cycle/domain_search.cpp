@@ -155,6 +155,11 @@ bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
   return false;
 }
 
+std::string GroupCycle::no_domain_message(const std::string& first) const {
+  return "pod group is unschedulable, 0/" + std::to_string(domains_.size()) +
+         " placements are available, first placement status: " + first;
+}
+
 // As kube-scheduler does, by what the first domain says, unless that was tried last.
 void GroupCycle::say_why_none(const Order& order) {
   const GroupDomain* last = domain_;
@@ -166,11 +171,10 @@ void GroupCycle::say_why_none(const Order& order) {
   }
   if (message_.empty()) return;
   const auto best = std::ranges::max_element(domains_, {}, &GroupDomain::most_pods);
-  message_ = "pod group is unschedulable, 0/" + std::to_string(domains_.size()) +
-             " placements are available, first placement status: " + message_;
+  message_ = no_domain_message(message_);
   if (best->may_hold) return;
-  message_ += "; the most that have room by what is free: " + std::to_string(best->most_pods) +
-              " in " + go_quoted(best->value);
+  most_room_ = "; the most that have room by what is free: " + std::to_string(best->most_pods) +
+               " in " + go_quoted(best->value);
 }
 
 // Members that differ in nothing change places, so that neighbours in rank are neighbours.

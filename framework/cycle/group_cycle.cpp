@@ -47,6 +47,7 @@ void GroupCycle::gather(const QueuedGroup& group) {
     Member& member = members_.emplace_back();
     member.pod = queued->pod;
     member.uid = view(queued->pod->meta.uid);
+    member.nominated_to = state_.nominator.node_of(member.uid);
     member.queued_ms = queued->queued_ms;
     member.attempts = queued->attempts;
   }
@@ -87,6 +88,12 @@ std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& objec
     if (pod->priority == object.priority) continue;
     return same + "priority as the pod group's priority, got " + std::to_string(pod->priority) +
            " and " + std::to_string(object.priority) + which(*pod);
+  }
+  const std::string& policy = object.preemption_policy;
+  for (const plimsoll_pod* pod : all) {
+    if (policy.empty() || policy_name(*pod) == policy) continue;
+    return same + "preemption policy as the pod group's preemption policy, got " +
+           std::string(policy_name(*pod)) + " and " + policy + which(*pod);
   }
   if (const plimsoll_pod* other = differ(policy_name)) {
     return same + "preemption policy, got " + std::string(policy_name(*other)) + " and " +
@@ -165,7 +172,9 @@ std::string GroupCycle::quorum_message(size_t remaining) const {
 
 // False: it has none, or error_ is set.
 bool GroupCycle::place(Member& member, Verdict& verdict) {
-  const PodRef seen = state_.as_nominated(member.pod);
+  const PodRef seen = member.nominated_to.empty() || member.pod->nominated_node_name.len != 0
+                          ? member.pod
+                          : nominated_copy(member.pod, member.nominated_to);
   if (!member.target.empty()) member.aimed = nominated_copy(seen, member.target);
   auto attempt = std::make_unique<Attempt>(seen, *framework_);
   attempt->start = start_;
@@ -173,7 +182,7 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   attempt->number = member.attempts;
   attempt->first_attempt_ms = first_attempt_ms_;
   attempt->flushed = flushed_;
-  attempt->nominated_to = state_.nominator.node_of(member.uid);
+  attempt->nominated_to = member.nominated_to;
   const ScopedPointer current(state_.current, attempt.get());
   const uint64_t known = state_.placer.class_stats().hits;
   const bool part = nodes_at_most() < state_.cluster.node_count();
@@ -262,8 +271,6 @@ void GroupCycle::undo(const Order& order) {
     Member& member = members_[*each];
     if (member.attempt == nullptr) continue;
     state_.undo(*member.attempt);
-    const std::string& nominated_to = member.attempt->nominated_to;
-    if (!nominated_to.empty()) state_.nominator.add(member.pod, Nominating::to(nominated_to));
     member.attempt = nullptr;
   }
   placed_ = 0;
@@ -374,14 +381,14 @@ void GroupCycle::attempt(QueuedGroup& group) {
 
   std::vector<ClusterEvent> requeues;
   state_.requeues_held = &requeues;
-  Order order(members_.size());
-  std::iota(order.begin(), order.end(), 0);
+  Order order = take_nominations();
   bool enough = wish_.any() ? find_places_in_domains(group, order) : find_places(order);
+  const bool has_room = enough;
   if (enough) enough = permit(order);
   if (!enough) undo(order);
   state_.requeues_held = nullptr;
   if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group);
+  if (!enough) return fail(group, !has_room);
   for (ClusterEvent& event : requeues) {
     state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
       this_state->queue.move_all(event, this_state->now_ms());
@@ -433,10 +440,14 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
   }
   write_condition(group, "True", "Scheduled", "");
   bool again = false;  // some were not reached
+  const bool may_evict =
+      members_.front().pod->preemption_policy != PLIMSOLL_PREEMPT_NEVER && preemption() != nullptr;
   for (const Member& member : members_) {
     if (member.attempt != nullptr) continue;
+    // The next attempt may evict others for those who are left.
+    again = again || member.now.status.ok() || may_evict;
     if (member.now.status.ok()) {
-      again = true;
+      give_back_nomination(member);
     } else {
       tell(member, member.now, "");
     }
@@ -453,13 +464,19 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
   }
 }
 
-void GroupCycle::fail(QueuedGroup& group) {
+void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
+  const bool asks = for_want_of_room && error_.ok();
+  const Evictions evictions = asks ? evict() : Evictions();
   if (state_.metrics) {
-    state_.metrics->group_attempt(error_.ok() ? "unschedulable" : "error",
+    state_.metrics->group_attempt(!error_.ok()     ? "error"
+                                  : evictions.help ? "waiting_on_preemption"
+                                                   : "unschedulable",
                                   framework_->scheduler_name(), metrics::seconds_since(start_));
   }
   if (!error_.ok()) message_ = error_.message(state_.environment.reasons);
-  std::string condition = message_;
+  const std::string not_reached = message_;
+  if (!evictions.said.empty()) message_ += ", pod group preemption: " + evictions.said;
+  std::string condition = message_ + most_room_;
   // Which pod stands in the way, and why.
   for (const Member& member : members_) {
     if (!error_.ok() || member.fate != Member::Fate::kRefused || refusals_.empty()) continue;
@@ -482,11 +499,12 @@ void GroupCycle::fail(QueuedGroup& group) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(member, unschedulable,
-             std::string(message_.starts_with(kFailed) ? "" : kFailed) + message_);
+        tell(
+            member, unschedulable,
+            std::string(evictions.help || message_.starts_with(kFailed) ? "" : kFailed) + message_);
         break;
       case Member::Fate::kNotReached:
-        tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, message_);
+        tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, not_reached);
         break;
     }
   }
@@ -497,10 +515,10 @@ void GroupCycle::fail(QueuedGroup& group) {
 void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_view why) {
   Attempt attempt(member.pod, *framework_);
   attempt.start = start_;
-  attempt.nominated_to = state_.nominator.node_of(member.uid);
+  attempt.nominated_to = member.nominated_to;
   attempt.count(verdict.status.rejected() ? metrics::AttemptResult::kUnschedulable
                                           : metrics::AttemptResult::kError);
-  state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, Nominating::keep(),
+  state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, member.nominating,
                         why);
 }
 

@@ -26,6 +26,8 @@
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
 #include "framework/cycle/groups/topology_wish.hpp"
+#include "framework/placement/nominator.hpp"
+#include "framework/runtime/group_dry_run.hpp"
 
 namespace plimsoll {
 
@@ -66,6 +68,8 @@ class GroupCycle {
     int64_t queued_ms = 0;
     uint32_t attempts = 0;
     size_t kind = 0;
+    std::string nominated_to;          // before the attempt
+    Nominating nominating;             // after it
     std::unique_ptr<Attempt> attempt;  // of the order that is tried
     // In the first order: what kube-scheduler would say.
     enum class Fate { kNotReached, kPlaced, kRefused } fate = Fate::kNotReached;
@@ -78,9 +82,16 @@ class GroupCycle {
     PodRef aimed;  // the pod, nominated to the target
   };
   using Order = std::vector<size_t>;  // of members_
+  // Of what evictions would do for the group.
+  struct Evictions {
+    std::string said;   // empty: nobody was asked
+    bool help = false;  // the group waits for their room
+  };
 
   void attempt(QueuedGroup& group);
   void gather(const QueuedGroup& group);
+  [[nodiscard]] Order take_nominations();
+  void give_back_nomination(const Member& member);
   // Why no attempt is made: the first thing that is wrong about the group or a member.
   [[nodiscard]] std::string mismatch(const QueuedGroup& group, const PodGroup& object) const;
   [[nodiscard]] std::string unsupported(const PodGroup& object) const;
@@ -107,6 +118,7 @@ class GroupCycle {
   void wait_for_labels();
   [[nodiscard]] bool try_domains(Order& order, bool all);
   [[nodiscard]] bool try_orders_in_domains(Order& order, bool all);
+  [[nodiscard]] std::string no_domain_message(const std::string& first) const;
   void say_why_none(const Order& order);
   [[nodiscard]] bool put_in_rank_order(const Order& order);
   [[nodiscard]] size_t nodes_at_most() const {
@@ -114,7 +126,9 @@ class GroupCycle {
   }
 
   void commit(QueuedGroup& group, const Order& order);
-  void fail(QueuedGroup& group);
+  void fail(QueuedGroup& group, bool for_want_of_room = false);
+  [[nodiscard]] GroupPreemption* preemption() const;
+  [[nodiscard]] Evictions evict();
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
   void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
                        std::string_view message);
@@ -134,6 +148,7 @@ class GroupCycle {
   size_t placed_ = 0;         // in the order that is tried
   Status error_;              // ends the attempt
   std::string message_;       // of the group; empty: none
+  std::string most_room_;     // for the condition: which domain has the most
   std::vector<GroupRefusal> refusals_;
   std::set<std::string> refused_;              // kinds and plugins of these
   std::set<std::vector<size_t>> tried_;        // orders, as kinds

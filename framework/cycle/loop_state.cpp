@@ -1,5 +1,6 @@
 #include "framework/cycle/loop_state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "framework/api/decode/decode.hpp"
@@ -7,6 +8,8 @@
 #include "framework/base/shown.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/queue_metrics.hpp"
+#include "framework/objects/object_store.hpp"
+#include "framework/objects/pod_group.hpp"
 #include "framework/placement/timing.hpp"
 
 namespace plimsoll {
@@ -37,8 +40,9 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
         if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
       }),
       placer(cluster, nominator, environment.reasons, options.classes),
-      group_trial(cluster, nominator,
-                  [this](const plimsoll_pod& pod) { return framework_for(pod); }),
+      group_trial(
+          cluster, nominator, [this](const plimsoll_pod& pod) { return framework_for(pod); },
+          [this](const plimsoll_pod& pod) { return unit_of(pod); }),
       queue(policy, options.queue),
       unsynced_kinds{"pods", "nodes"},
       standby(options.standby) {
@@ -89,6 +93,25 @@ PodRef LoopState::as_nominated(const PodRef& pod) const {
   if (pod->nominated_node_name.len != 0) return pod;
   const std::string_view node_name = nominator.node_of(view(pod->meta.uid));
   return node_name.empty() ? pod : nominated_copy(pod, node_name);
+}
+
+VictimUnit LoopState::unit_of(const plimsoll_pod& pod) const {
+  VictimUnit unit{{&pod}, pod.priority};
+  if (!PLIMSOLL_HAS(&pod, group) || pod.group.len == 0) return unit;
+  unit.of_group = true;
+  const std::string_view ns = view(pod.meta.ns), name = view(pod.group);
+  const PodGroup* group = find_pod_group(environment.objects, ns, name);
+  if (group == nullptr || group->object.unreadable.len != 0) return unit;
+  unit.priority = group->priority;
+  unit.is_whole_group = group->disrupts_all;
+  const PlacedMembers* members = group->disrupts_all ? cluster.members(ns, name) : nullptr;
+  if (members == nullptr || pod.meta.deletion_ms != 0) return unit;
+  unit.pods.clear();
+  for (const plimsoll_pod* member : members->pods) {
+    if (member->meta.deletion_ms == 0) unit.pods.push_back(member);
+  }
+  std::ranges::sort(unit.pods, {}, [](const plimsoll_pod* each) { return view(each->meta.name); });
+  return unit;
 }
 
 // A plugin that its verdict rests on does not know all: as if that had answered Pending.

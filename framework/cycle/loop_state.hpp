@@ -60,6 +60,8 @@ struct LoopState {
   }
   // The pod with the nomination that it is going to have.
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
+  // Who is evicted with this pod, which has a node.
+  [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const;
   // The kinds that the pod's verdict rests on and that are not followed; nothing: there are none.
   // The pod is woken when they are followed again.
   struct Refusal {

@@ -113,7 +113,8 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                            {"operation"}})),
       group_attempts(r.counters({"scheduler_podgroup_schedule_attempts_total",
                                  "[ALPHA] Attempts to schedule a PodGroup, by result: scheduled "
-                                 "(as many of its pods as it needs), unschedulable, error.",
+                                 "(as many of its pods as it needs), unschedulable, "
+                                 "waiting_on_preemption, error.",
                                  {"result", "profile"}})),
       group_attempt_duration(
           r.histograms({"scheduler_podgroup_scheduling_attempt_duration_seconds",
@@ -129,6 +130,16 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                {"scheduler_preemption_victims", "[STABLE] Pods evicted by one preemption.", {}},
                exponential_buckets(1, 2, 7))
               .with({})),
+      group_preemption_attempts(
+          r.counters({"scheduler_workload_preemption_attempts_total",
+                      "[ALPHA] Attempts to make room for a pod group by preemption.",
+                      {"result"}})),
+      group_preemption_victims(r.histograms({"scheduler_workload_preemption_victims",
+                                             "[ALPHA] Pods evicted by one preemption for a pod "
+                                             "group.",
+                                             {}},
+                                            exponential_buckets(1, 2, 11))
+                                   .with({})),
       preemption_duration(r.histograms({"scheduler_preemption_goroutines_duration_seconds",
                                         "[ALPHA] (Deprecated since 1.37.0) Time of a "
                                         "preemption's writes.",

@@ -104,9 +104,11 @@ struct SchedulerMetrics {
 
   // ---- preemption
   Counter preemption_attempts;
-  Histogram preemption_victims;           // pods per preemption
-  Family<Histogram> preemption_duration;  // result: success or error
-  Family<Counter> preemption_executions;  // result
+  Histogram preemption_victims;               // pods per preemption
+  Family<Counter> group_preemption_attempts;  // result: a status code's name
+  Histogram group_preemption_victims;         // pods per preemption
+  Family<Histogram> preemption_duration;      // result: success or error
+  Family<Counter> preemption_executions;      // result
 
   // ---- volumes
   Family<Counter> volume_stage_errors;  // operation: predicate, assume or bind

@@ -78,6 +78,13 @@ bool spec(WireValue& value, PodGroup& group) {
       group.priority = static_cast<int32_t>(priority);
       return true;
     }
+    if (key == "preemptionPolicy") return own(field, &group.preemption_policy);
+    if (key == "disruptionMode") {
+      return field.fields([&](std::string_view mode, WireValue& settings) {
+        if (mode == "all" && !settings.is_null()) group.disrupts_all = true;
+        return true;
+      });
+    }
     if (key == "parentCompositePodGroupName") {
       std::string parent;
       return own(field, &parent) && refuse_if(!parent.empty(), "parentCompositePodGroupName");

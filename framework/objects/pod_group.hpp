@@ -38,6 +38,8 @@ struct PodGroup {
   int64_t min_count = 1;  // of a gang; 1 of a basic group
   int32_t priority = 0;
   bool gang = false;
+  bool disrupts_all = false;      // its pods are evicted together
+  std::string preemption_policy;  // empty: the cluster's API has none for groups
   // status.conditions, PodGroupInitiallyScheduled; empty: it is not there.
   std::string status;
   std::string reason;

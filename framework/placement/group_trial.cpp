@@ -1,38 +1,35 @@
 #include "framework/placement/group_trial.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <memory>
-#include <string>
+#include <numeric>
+#include <optional>
 #include <unordered_set>
 #include <utility>
+
+#include "framework/api/lists.hpp"
+#include "framework/placement/group_run.hpp"
 
 namespace plimsoll {
 namespace {
 
-PodRef not_owned(const plimsoll_pod& pod) {
-  return {PodRef(), &pod};  // it outlives the dry run
+bool may_evict(const plimsoll_pod& pod) {
+  return pod.preemption_policy != PLIMSOLL_PREEMPT_NEVER;
 }
 
-// One dry run.
-class GroupRun {
+// ---- members who evict by themselves
+
+// One dry run: places and no victims.
+class PlaceRun {
  public:
-  GroupRun(const GroupDryRun::Query& query, const ClusterState& cluster, const Nominator& nominator,
+  PlaceRun(const GroupDryRun::Query& query, const ClusterState& cluster, const Nominator& nominator,
            const GroupTrial::FrameworkOf& framework_of, size_t& looks_left)
       : query_(query),
-        cluster_(cluster),
-        framework_of_(framework_of),
-        looks_left_(looks_left),
-        rows_(cluster.row_slots()) {
+        nodes_(cluster, framework_of, query.plugin, GroupTrial::kMaxKinds, looks_left) {
     for (const auto& member : query.members) {
-      uids_.insert(view(member.pod->meta.uid));
-      if (!may_evict(*member.pod)) continue;
-      floor_ = evicts_ ? std::min(floor_, member.pod->priority) : member.pod->priority;
-      evicts_ = true;
+      if (may_evict(*member.pod)) floor_ = std::min(floor_, member.pod->priority);
     }
-    spots_.resize(rows_.size());
-    leave_room_for_nominated(nominator);
+    nodes_.leave_room_for_nominated(nominator, query.members);
   }
 
   GroupDryRun::Answer run() {
@@ -54,210 +51,408 @@ class GroupRun {
  private:
   enum Way : size_t { kAsItIs, kCleared };
 
-  // A node as the members before have left it.
-  struct Spot {
-    std::unique_ptr<NodeInfo> node;  // null: as it is
-    bool is_cleared = false;         // of pods of lower priority
-  };
-  // Members to whom all plugins give the same answers.
-  struct Kind {
-    Framework* framework = nullptr;
-    const plimsoll_pod* first = nullptr;
-    std::shared_ptr<CycleContext> cycle;
-    bool is_possible = false;
-    bool is_shared = false;  // its cycle serves other pods of equal signature
-    bool is_narrowed = false;
-    std::unordered_set<std::string> names;  // of nodes that PreFilter left
-    std::array<size_t, 2> row{};            // by way: where the last one found its place
-    std::array<bool, 2> is_over{};          // by way: the last one found none
-  };
-  // What every cycle state has to hear of.
-  struct Change {
-    const plimsoll_pod* pod;
-    size_t row;
-    bool added;
-  };
-
   // False: there are too many kinds.
   bool add(const GroupDryRun::Member& member, GroupDryRun::Answer& answer) {
-    Kind* kind = kind_of(member);
+    GroupRun::Kind* kind = nodes_.kind_of(member);
     if (kind == nullptr) {
       answer.too_many_kinds = true;
       return false;
     }
     const bool is_pod = member.pod == query_.pod;
-    const NodeInfo* node = is_pod && !query_.node.empty()
-                               ? place_on(*kind, *member.pod, query_.node)
-                               : place(*kind, *member.pod);
-    if (node == nullptr) return true;
-    answer.places.push_back({member.pod, node->name()});
+    const size_t row = is_pod && !query_.node.empty() ? place_on(*kind, *member.pod, query_.node)
+                                                      : place(*kind, *member.pod);
+    if (row == GroupRun::kNoRow) return true;
+    nodes_.change(*member.pod, row, true);
+    answer.places.push_back({member.pod, nodes_.node_at(row).name()});
     answer.has_pod = answer.has_pod || is_pod;
     return true;
   }
 
-  const NodeInfo& node_at(size_t row) const {
-    return spots_[row].node ? *spots_[row].node : *cluster_.node_at(rows_[row]);
-  }
-  NodeInfo& copy_at(size_t row) {
-    auto& copy = spots_[row].node;
-    if (copy == nullptr) copy = std::make_unique<NodeInfo>(*cluster_.node_at(rows_[row]));
-    return *copy;
-  }
-
-  // They were there first, as for every other pod.
-  void leave_room_for_nominated(const Nominator& nominator) {
-    int32_t lowest = INT32_MAX;
-    for (const auto& member : query_.members) lowest = std::min(lowest, member.pod->priority);
-    for (const NominatedNode& nominated : nominator.by_node()) {
-      const NodeInfo* node = cluster_.node(nominated.name, nominated.slot);
-      if (node == nullptr) continue;
-      const auto at = std::lower_bound(rows_.begin(), rows_.end(), node->slot());
-      if (at == rows_.end() || *at != node->slot()) continue;
-      const auto row = static_cast<size_t>(at - rows_.begin());
-      for (const PodRef& pod : nominated.pods) {
-        if (pod->priority < lowest || uids_.contains(view(pod->meta.uid))) continue;
-        copy_at(row).add_pod(pod);
-        changes_.push_back({pod.get(), row, true});
-      }
-    }
-  }
-
-  // False: a plugin failed.
-  bool tell(Kind& kind, CycleContext& cycle, const Change& change) const {
-    const plimsoll_node_info& node = *node_at(change.row).abi();
-    return (change.added ? kind.framework->run_add_pod(cycle, *kind.first, *change.pod, node)
-                         : kind.framework->run_remove_pod(cycle, *kind.first, *change.pod, node))
-        .ok();
-  }
-  void record(const Change& change) {
-    changes_.push_back(change);
-    for (auto& kind : kinds_)
-      if (kind->is_possible && !tell(*kind, *kind->cycle, change)) kind->is_possible = false;
-  }
-
-  // Null: there are too many.
-  Kind* kind_of(const GroupDryRun::Member& member) {
-    Framework* framework = framework_of_(*member.pod);
-    std::string signature(reinterpret_cast<const char*>(&member.kind), sizeof member.kind);
-    signature.append(reinterpret_cast<const char*>(&framework), sizeof framework);
-    signature += std::to_string(member.pod->priority) + "/" +
-                 std::to_string(member.pod->preemption_policy) + "/";
-    bool is_signed = framework != nullptr;
-    if (framework != nullptr) {
-      PluginMask without = framework->run_sign(*member.pod, signature);
-      for (size_t i = 0; i < framework->plugin_count(); ++i)
-        if (framework->plugin_name(static_cast<PluginIndex>(i)) == query_.plugin) without.reset(i);
-      is_signed = without.none();
-    }
-    if (is_signed) {
-      const auto known = by_signature_.find(signature);
-      if (known != by_signature_.end() && known->second->is_shared) return known->second;
-    }
-    if (kinds_.size() == GroupTrial::kMaxKinds) return nullptr;
-    Kind& kind = *kinds_.emplace_back(std::make_unique<Kind>());
-    begin(kind, framework, *member.pod);
-    if (is_signed) by_signature_[signature] = &kind;
-    return &kind;
-  }
-
-  void begin(Kind& kind, Framework* framework, const plimsoll_pod& pod) {
-    kind.framework = framework;
-    kind.first = &pod;
-    if (framework == nullptr) return;
-    kind.cycle = framework->new_cycle();
-    PreFilterOutcome outcome = framework->run_pre_filter(*kind.cycle, pod);
-    kind.is_possible = outcome.status.ok();
-    kind.is_narrowed = outcome.narrowed;
-    kind.names.insert(outcome.node_names.begin(), outcome.node_names.end());
-    // What looks beyond the node goes by terms of the pod that signatures leave out.
-    const auto filters = framework->at(ExtensionPoint::kFilter);
-    kind.is_shared = std::none_of(filters.begin(), filters.end(), [&](const Framework::Slot& slot) {
-      return !kind.cycle->skip_filter.test(slot.plugin) &&
-             (framework->filter_aspects(slot.plugin) & PLIMSOLL_ASPECT_CLUSTER) != 0;
-    });
-    for (const Change& change : changes_)
-      if (kind.is_possible && !tell(kind, *kind.cycle, change)) kind.is_possible = false;
-  }
-
-  // Null: it has no place.
-  const NodeInfo* place(Kind& kind, const plimsoll_pod& pod) {
+  size_t place(GroupRun::Kind& kind, const plimsoll_pod& pod) {
+    const size_t rows = nodes_.row_count();
     for (const Way way : {kAsItIs, kCleared}) {
       if (way == kCleared && !may_evict(pod)) break;
-      for (size_t i = 0; i < rows_.size() && !kind.is_over[way]; ++i) {
-        if (looks_left_ == 0 || !kind.framework->go_on().ok()) return nullptr;
-        const size_t row = (kind.row[way] + i) % rows_.size();
-        if (!takes(kind, pod, row, way)) continue;
-        kind.row[way] = row;
-        return put(pod, row);
+      for (size_t i = 0; i < rows && !kind.is_over[way]; ++i) {
+        if (nodes_.tired() || !kind.framework->go_on().ok()) return GroupRun::kNoRow;
+        const size_t row = (kind.row[way] + i) % rows;
+        if (takes(kind, pod, row, way)) return kind.row[way] = row;
       }
       kind.is_over[way] = true;
     }
-    return nullptr;
+    return GroupRun::kNoRow;
   }
 
-  const NodeInfo* place_on(Kind& kind, const plimsoll_pod& pod, std::string_view name) {
-    for (size_t row = 0; row < rows_.size(); ++row) {
-      if (node_at(row).name() != name) continue;
-      const bool fits =
-          takes(kind, pod, row, kAsItIs) || (may_evict(pod) && takes(kind, pod, row, kCleared));
-      return fits ? put(pod, row) : nullptr;
-    }
-    return nullptr;
+  size_t place_on(GroupRun::Kind& kind, const plimsoll_pod& pod, std::string_view name) {
+    const size_t row = nodes_.row_of(name);
+    if (row == GroupRun::kNoRow) return row;
+    const bool fits =
+        takes(kind, pod, row, kAsItIs) || (may_evict(pod) && takes(kind, pod, row, kCleared));
+    return fits ? row : GroupRun::kNoRow;
   }
 
-  static bool may_evict(const plimsoll_pod& pod) {
-    return pod.preemption_policy != PLIMSOLL_PREEMPT_NEVER;
-  }
-
-  const NodeInfo* put(const plimsoll_pod& pod, size_t row) {
-    copy_at(row).add_pod(not_owned(pod));
-    record({&pod, row, true});
-    return spots_[row].node.get();
-  }
-
-  bool takes(Kind& kind, const plimsoll_pod& pod, size_t row, Way way) {
-    if (!kind.is_possible) return false;
-    const NodeInfo& node = node_at(row);
-    if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
-    const bool is_cleared = spots_[row].is_cleared;
-    if (way == kAsItIs && is_cleared) return false;
-    if (way == kAsItIs || is_cleared) return passes(kind, *kind.cycle, pod, node);
-    if (node.lowest_priority() >= floor_) return false;
-    std::vector<PodRef> lower;
-    for (const PodRef& other : node.pods())
-      if (other->priority < floor_) lower.push_back(other);
-    auto cleared = std::make_unique<NodeInfo>(node);
-    const auto cycle = kind.cycle->clone();
-    for (const PodRef& other : lower) {
-      cleared->remove_pod(*other);
-      if (!kind.framework->run_remove_pod(*cycle, *kind.first, *other, *cleared->abi()).ok())
-        return false;
-    }
-    if (!passes(kind, *cycle, pod, *cleared)) return false;
-    spots_[row].node = std::move(cleared);
-    spots_[row].is_cleared = true;
-    for (const PodRef& other : lower) record({other.get(), row, false});
-    return kind.is_possible;
-  }
-
-  bool passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
-              const NodeInfo& node) {
-    if (looks_left_ > 0) --looks_left_;
-    return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
+  bool takes(GroupRun::Kind& kind, const plimsoll_pod& pod, size_t row, Way way) {
+    if (way == kCleared) return nodes_.passes_cleared(kind, pod, row, floor_);
+    return !nodes_.is_cleared(row) && nodes_.passes(kind, pod, row);
   }
 
   const GroupDryRun::Query& query_;
+  GroupRun nodes_;
+  int32_t floor_ = INT32_MAX;  // pods of lower priority make room
+};
+
+// ---- one decision for the whole group
+
+// So many nodes where evictions would help are enough for a choice; fewer for pods whose nodes are
+// all tried again with each member.
+constexpr size_t kEnoughRows = 100, kEnoughFreshRows = 16;
+// Each kind keeps what it knows of every node.
+size_t most_kinds_to_evict(size_t nodes) {
+  return std::clamp(400'000 / (nodes + 1), GroupTrial::kMaxKinds, size_t{512});
+}
+
+class EvictionRun {
+ public:
+  using Eviction = GroupDryRun::Eviction;
+  using Outcome = Eviction::Outcome;
+
+  EvictionRun(const GroupDryRun::EvictionQuery& query, const ClusterState& cluster,
+              const Nominator& nominator, const GroupTrial::FrameworkOf& framework_of,
+              const GroupTrial::UnitOf& unit_of)
+      : query_(query),
+        cluster_(cluster),
+        nominator_(nominator),
+        framework_of_(framework_of),
+        unit_of_(unit_of),
+        looks_left_(4 * GroupTrial::most_looks(cluster.row_slots().size())),
+        most_kinds_(most_kinds_to_evict(cluster.row_slots().size())),
+        nodes_(cluster, framework_of, {}, most_kinds_, looks_left_) {}
+
+  Eviction run() {
+    Eviction answer;
+    if (!begin(nodes_, members_)) {
+      answer.outcome = Outcome::kTooMuch;
+      return answer;
+    }
+    std::optional<Plan> plan;
+    if (remove_going(nodes_) && in_each_domain([this] { return fits_without_victims(); })) {
+      answer.outcome = Outcome::kWaits;
+      return answer;
+    }
+    nodes_.set_units(find_units());
+    if (nodes_.units().empty()) {
+      answer.outcome = Outcome::kNoVictims;
+      return answer;
+    }
+    static_cast<void>(in_each_domain([&] {
+      find_plan(answer, plan);
+      return nodes_.tired();
+    }));
+    if (!plan && nodes_.tired()) answer.outcome = Outcome::kTooMuch;
+    if (!plan || !holds(*plan)) return answer;
+    answer.outcome = Outcome::kFound;
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (plan->rows[i] == GroupRun::kNoRow) continue;
+      answer.places.push_back({members_[i].pod, nodes_.node_at(plan->rows[i]).name()});
+    }
+    for (const size_t each : plan->victims) answer.victims.push_back(nodes_.units()[each].who);
+    std::ranges::stable_sort(answer.victims, [this](const VictimUnit& a, const VictimUnit& b) {
+      return a.more_important_than(b, query_.now_ms);
+    });
+    return answer;
+  }
+
+ private:
+  struct Member {
+    const plimsoll_pod* pod;
+    GroupRun::Kind* kind;
+    size_t row = GroupRun::kNoRow;
+  };
+  using Members = std::vector<Member>;
+  using Order = std::vector<size_t>;  // of members
+  struct Plan {
+    size_t placed = 0;
+    GroupRun::Cost cost;
+    std::vector<size_t> rows;  // by member
+    std::vector<size_t> victims;
+
+    [[nodiscard]] bool better_than(const Plan& other) const {
+      return placed != other.placed ? placed > other.placed : cost < other.cost;
+    }
+  };
+
+  // Until `visit` says that it is enough.
+  template <typename Visit>
+  bool in_each_domain(const Visit& visit) {
+    const auto look = [&](const std::span<const uint32_t> slots) {
+      rows_.clear();
+      const std::vector<uint32_t>& all = cluster_.row_slots();
+      for (const uint32_t slot : slots) {
+        const auto at = std::ranges::lower_bound(all, slot);
+        if (at != all.end() && *at == slot) rows_.push_back(static_cast<size_t>(at - all.begin()));
+      }
+      for (const Member& member : members_) member.kind->row[0] = 0;
+      return !rows_.empty() && visit();
+    };
+    if (query_.domains.empty()) return look(cluster_.row_slots());
+    return std::ranges::any_of(query_.domains, look);
+  }
+
+  // False: there are too many kinds.
+  bool begin(GroupRun& nodes, Members& members) {
+    std::vector<GroupDryRun::Member> all;
+    for (const plimsoll_pod* pod : query_.members) all.push_back({pod, 0});
+    nodes.leave_room_for_nominated(nominator_, all);
+    for (const auto& member : all) {
+      GroupRun::Kind* kind = nodes.kind_of(member);
+      if (kind == nullptr) return false;
+      members.push_back({member.pod, kind});
+    }
+    return true;
+  }
+
+  // Their room is about to be free. Not for ever: the node's agent may have died.
+  bool remove_going(GroupRun& nodes) {
+    bool any = false;
+    for (size_t row = 0; row < nodes.row_count(); ++row) {
+      std::vector<const plimsoll_pod*> going;
+      for (const PodRef& pod : nodes.node_at(row).pods()) {
+        if (pod->meta.deletion_ms == 0) continue;
+        if (query_.now_ms < pod->meta.deletion_ms + GroupTrial::kLongestWaitMs)
+          going.push_back(pod.get());
+      }
+      for (const plimsoll_pod* pod : going) nodes.change(*pod, row, false);
+      any = any || !going.empty();
+    }
+    return any;
+  }
+
+  bool fits_without_victims() {
+    const size_t begin = nodes_.mark();
+    const bool fits = place_in(as_given(), false).placed >= query_.needed;
+    nodes_.roll_back(begin);
+    return fits;
+  }
+
+  // Those to be kept first: who breaks a budget, then who is more important.
+  std::vector<GroupRun::Unit> find_units() {
+    std::vector<GroupRun::Unit> units;
+    std::unordered_set<const plimsoll_pod*> seen;
+    for (const uint32_t slot : cluster_.row_slots()) {
+      for (const PodRef& pod : cluster_.node_at(slot)->pods()) {
+        const bool is_alone = !PLIMSOLL_HAS(pod.get(), group) || pod->group.len == 0;
+        if (pod->meta.deletion_ms != 0 || (is_alone && pod->priority >= query_.priority)) continue;
+        if (seen.contains(pod.get())) continue;
+        GroupRun::Unit unit{unit_of_(*pod), {}};
+        if (unit.who.is_whole_group) seen.insert(unit.who.pods.begin(), unit.who.pods.end());
+        if (unit.who.priority >= query_.priority) continue;
+        for (const plimsoll_pod* one : unit.who.pods)
+          unit.rows.push_back(nodes_.row_of(view(one->node_name)));
+        units.push_back(std::move(unit));
+      }
+    }
+    std::ranges::stable_sort(units, [this](const GroupRun::Unit& a, const GroupRun::Unit& b) {
+      return a.who.more_important_than(b.who, query_.now_ms);
+    });
+    std::vector<const plimsoll_pod*> pods;
+    for (const auto& unit : units)
+      pods.insert(pods.end(), unit.who.pods.begin(), unit.who.pods.end());
+    const std::vector<bool> breaks = query_.breaks(pods);
+    size_t at = 0;
+    for (auto& unit : units) {
+      for (size_t i = 0; i < unit.who.pods.size(); ++i)
+        unit.breaks_budget = breaks[at++] || unit.breaks_budget;
+    }
+    std::ranges::stable_partition(units, &GroupRun::Unit::breaks_budget);
+    return units;
+  }
+
+  // ---- places
+
+  Order as_given() const {
+    Order order(members_.size());
+    std::iota(order.begin(), order.end(), 0);
+    return order;
+  }
+
+  Order by_size() const {
+    std::map<uint32_t, int64_t> most;  // by resource
+    for (const Member& member : members_) {
+      for (const auto& request : items<plimsoll_resource>(member.pod->requests))
+        most[request.index] = std::max(most[request.index], request.value);
+    }
+    std::vector<double> sizes;
+    for (const Member& member : members_) {
+      double size = 0;
+      for (const auto& request : items<plimsoll_resource>(member.pod->requests)) {
+        if (request.value > 0)
+          size += static_cast<double>(request.value) / static_cast<double>(most[request.index]);
+      }
+      sizes.push_back(size);
+    }
+    Order order = as_given();
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
+    return order;
+  }
+
+  // The best of several orders. What comes of the first is told if none is enough.
+  void find_plan(Eviction& answer, std::optional<Plan>& best) {
+    const size_t begin = nodes_.mark();
+    std::vector<Order> tried;
+    Order order = as_given();
+    for (int round = 0; round <= GroupTrial::kMaxRounds; ++round) {
+      if (std::ranges::find(tried, order) == tried.end()) {
+        tried.push_back(order);
+        Plan plan = place_in(order, true);
+        if (round == 0) {
+          answer.placed = plan.placed;
+          answer.remaining = remaining_;
+        }
+        if (plan.placed >= query_.needed) {
+          spare(order, plan);
+          if (!best || plan.better_than(*best)) best = plan;
+        }
+        nodes_.roll_back(begin);
+        for (auto& unit : nodes_.units()) unit.gone = false;
+        // Who found none goes first: others have taken the only place that was its.
+        std::ranges::stable_partition(
+            order, [&](size_t each) { return plan.rows[each] == GroupRun::kNoRow; });
+      }
+      if (round == 0) order = by_size();
+      if (nodes_.tired()) break;
+    }
+  }
+
+  Plan place_in(const Order& order, bool evict) {
+    Plan plan;
+    remaining_ = order.size();
+    for (Member& member : members_) member.row = GroupRun::kNoRow;
+    for (const size_t each : order) {
+      if (plan.placed + remaining_ < query_.needed || nodes_.tired()) break;
+      --remaining_;
+      Member& member = members_[each];
+      if (member.kind->framework == nullptr || !member.kind->framework->go_on().ok()) break;
+      size_t row = room_as_it_is(member);
+      if (row == GroupRun::kNoRow && evict) row = room_by_eviction(member);
+      if (row == GroupRun::kNoRow) continue;
+      put(member, row);
+      ++plan.placed;
+    }
+    note(plan);
+    return plan;
+  }
+
+  void note(Plan& plan) {
+    plan.rows.clear();
+    for (const Member& member : members_) plan.rows.push_back(member.row);
+    plan.victims.clear();
+    plan.cost = {};
+    const auto& units = nodes_.units();
+    for (size_t i = 0; i < units.size(); ++i) {
+      if (!units[i].gone) continue;
+      plan.victims.push_back(i);
+      plan.cost.add(units[i]);
+    }
+  }
+
+  void put(Member& member, size_t row) {
+    member.row = row;
+    nodes_.change(*member.pod, row, true);
+  }
+
+  size_t room_as_it_is(const Member& member) {
+    GroupRun::Kind& kind = *member.kind;
+    for (size_t i = 0; i < rows_.size() && !nodes_.tired(); ++i) {
+      const size_t at = (kind.row[0] + i) % rows_.size();
+      if (!nodes_.fits_as_it_is(kind, *member.pod, rows_[at])) continue;
+      kind.row[0] = at;
+      return rows_[at];
+    }
+    return GroupRun::kNoRow;
+  }
+
+  // Where it costs the least.
+  size_t room_by_eviction(const Member& member) {
+    GroupRun::Kind& kind = *member.kind;
+    size_t best = GroupRun::kNoRow;
+    const size_t enough = kind.is_shared ? kEnoughRows : kEnoughFreshRows;
+    size_t found = 0;
+    for (const size_t row : rows_) {
+      if (nodes_.tired()) break;
+      if (found >= enough && !nodes_.is_known(kind, row)) continue;
+      const GroupRun::Trial& trial = nodes_.trial(kind, *member.pod, row);
+      if (!trial.fits) continue;
+      if (trial.cost.violations == 0) ++found;
+      if (best == GroupRun::kNoRow || trial.cost < kind.trials[best].cost) best = row;
+    }
+    if (best == GroupRun::kNoRow) return best;
+    const std::vector<size_t> evicts = kind.trials[best].evicts;
+    for (const size_t each : evicts) nodes_.set_gone(nodes_.units()[each], true);
+    return best;
+  }
+
+  // ---- as few as can be
+
+  // Puts victims back: those on whose nodes the members have room beside them, or elsewhere.
+  void spare(const Order& order, Plan& plan) {
+    for (auto& unit : nodes_.units()) {
+      if (!unit.gone || nodes_.tired()) continue;
+      const size_t before = nodes_.mark();
+      const Members places = members_;
+      Order moved;
+      for (const size_t each : order) {
+        const Member& member = members_[each];
+        if (member.row == GroupRun::kNoRow) continue;
+        const bool beside = std::ranges::find(unit.rows, member.row) != unit.rows.end();
+        if (beside || !member.kind->is_shared) moved.push_back(each);
+      }
+      for (const size_t each : moved) nodes_.change(*members_[each].pod, members_[each].row, false);
+      nodes_.set_gone(unit, false);
+      const bool fits = std::ranges::all_of(moved, [this](size_t each) {
+        Member& member = members_[each];
+        const bool stays = nodes_.fits_as_it_is(*member.kind, *member.pod, member.row);
+        const size_t row = stays ? member.row : room_as_it_is(member);
+        if (row != GroupRun::kNoRow) put(member, row);
+        return row != GroupRun::kNoRow;
+      });
+      if (fits) continue;
+      nodes_.roll_back(before);
+      unit.gone = true;
+      members_ = places;
+    }
+    note(plan);
+  }
+
+  // The plan from the start, with only its victims gone, in the order in which the group is tried.
+  bool holds(const Plan& plan) {
+    size_t looks_left = SIZE_MAX;
+    GroupRun nodes(cluster_, framework_of_, {}, most_kinds_, looks_left);
+    Members members;
+    if (!begin(nodes, members)) return false;
+    remove_going(nodes);
+    for (const size_t each : plan.victims) {
+      GroupRun::Unit unit = nodes_.units()[each];
+      nodes.set_gone(unit, true);
+    }
+    for (size_t i = 0; i < members.size(); ++i) {
+      const size_t row = plan.rows[i];
+      if (row == GroupRun::kNoRow) continue;
+      if (!nodes.passes(*members[i].kind, *members[i].pod, row)) return false;
+      nodes.change(*members[i].pod, row, true);
+    }
+    return true;
+  }
+
+  const GroupDryRun::EvictionQuery& query_;
   const ClusterState& cluster_;
+  const Nominator& nominator_;
   const GroupTrial::FrameworkOf& framework_of_;
-  size_t& looks_left_;
-  const std::vector<uint32_t>& rows_;  // slots of the nodes
-  std::vector<Spot> spots_;            // by row
-  std::unordered_set<std::string_view> uids_;
-  bool evicts_ = false;
-  int32_t floor_ = 0;  // pods of lower priority make room
-  std::vector<Change> changes_;
-  std::vector<std::unique_ptr<Kind>> kinds_;
-  std::map<std::string, Kind*, std::less<>> by_signature_;
+  const GroupTrial::UnitOf& unit_of_;
+  size_t looks_left_;
+  const size_t most_kinds_;
+  GroupRun nodes_;
+  Members members_;
+  std::vector<size_t> rows_;  // where they may go
+  size_t remaining_ = 0;      // members that were not tried
 };
 
 }  // namespace
@@ -270,7 +465,7 @@ GroupDryRun::Answer GroupTrial::place(const Query& query) const {
   Answer answer;
   size_t looks_left = most_looks(cluster_.row_slots().size());
   for (int round = 0; round < kMaxRounds; ++round) {
-    answer = GroupRun(ordered, cluster_, nominator_, framework_of_, looks_left).run();
+    answer = PlaceRun(ordered, cluster_, nominator_, framework_of_, looks_left).run();
     const bool enough = answer.has_pod && answer.places.size() >= query.needed;
     answer.gave_up = !enough && looks_left == 0;
     if (enough || answer.gave_up || answer.too_many_kinds) break;
@@ -282,6 +477,11 @@ GroupDryRun::Answer GroupTrial::place(const Query& query) const {
     std::stable_partition(members.begin(), members.end(), has_none);
   }
   return answer;
+}
+
+GroupDryRun::Eviction GroupTrial::evict(const EvictionQuery& query) const {
+  if (cluster_.row_slots().empty()) return {};
+  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_).run();
 }
 
 }  // namespace plimsoll

@@ -130,5 +130,50 @@ TEST_F(GroupsTest, AllInOneRack) {
   EXPECT_EQ(wait_bound("p-1") + wait_bound("p-2"), "b1b2");
 }
 
+TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
+  create("/apis/scheduling.k8s.io/v1/priorityclasses", {{"apiVersion", "scheduling.k8s.io/v1"},
+                                                        {"kind", "PriorityClass"},
+                                                        {"metadata", {{"name", "high"}}},
+                                                        {"value", 1000}});
+  add_node("n1", 4);
+  add_node("n2", 4);
+  ASSERT_NO_FATAL_FAILURE(start());
+  const std::set<std::string> low{"low-1", "low-2"};
+  for (const std::string& name : low) {
+    create_pod({.name = name, .scheduler = kScheduler, .requests = {{"cpu", "3"}}});
+    ASSERT_NE(wait_bound(name), "");
+  }
+  create(groups(),
+         {{"apiVersion", "scheduling.k8s.io/v1beta1"},
+          {"kind", "PodGroup"},
+          {"metadata", {{"name", "train"}}},
+          {"spec",
+           {{"schedulingPolicy", {{"gang", {{"minCount", 2}}}}}, {"priorityClassName", "high"}}}});
+  for (const char* name : {"a", "b"}) {
+    json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", "3"}}});
+    pod["spec"]["schedulingGroup"] = {{"podGroupName", "train"}};
+    pod["spec"]["priorityClassName"] = "high";
+    create(pods_path(), pod);
+  }
+  const auto is_going = [&](const std::string& name) {
+    return client().get(pods_path(name)).json()["metadata"].contains("deletionTimestamp");
+  };
+  ASSERT_TRUE(eventually(30s, [&] { return is_going("low-1") && is_going("low-2"); }))
+      << tail(log(), 30);
+  EXPECT_THAT(wait_event("low-1", "Preempted"), StartsWith("Preempted by podgroup "));
+  std::set<std::string> nominated;
+  ASSERT_TRUE(eventually(30s, [&] {
+    for (const char* name : {"a", "b"})
+      nominated.insert(text_at(client().get(pods_path(name)).json(), "/status/nominatedNodeName"));
+    return nominated.contains("n1") && nominated.contains("n2");
+  })) << tail(log(), 30);
+  // No kubelet ends them.
+  for (const std::string& name : low) remove(pods_path(name));
+  std::set<std::string> nodes;
+  for (const char* name : {"a", "b"}) nodes.insert(wait_bound(name));
+  EXPECT_EQ(nodes, (std::set<std::string>{"n1", "n2"})) << tail(log(), 30);
+  EXPECT_TRUE(wait_condition("train", "Scheduled"));
+}
+
 }  // namespace
 }  // namespace plimsoll::test

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -13,7 +14,7 @@
 #include "tests/kube/yaml_json.hpp"
 #include "tests/node/fake_kubelet.hpp"
 #include "tests/node/fake_machine.hpp"
-#include "tests/node/fake_runtime.hpp"
+#include "tests/node/real_runtime.hpp"
 #include "tests/support/child_process.hpp"
 
 namespace plimsoll::test {
@@ -229,14 +230,26 @@ TEST_F(NodeDevicesTest, OnlyTheSchedulerSaysWhichDevicesAPodHas) {
   EXPECT_EQ(client_->patch(pods_path("honest"), says(R"({"gpu":[{"minor":0}]})")).status, 422);
 
   machine_.make_dgx();
-  node::test::FakeRuntime runtime;
+  node::test::RealRuntime runtime;
+  runtime.start();
+  if (IsSkipped() || HasFatalFailure()) return;
+  runtime.create("missed", {{kAllocated, given}});
   start("report", {"--hook", "--nri-socket", runtime.socket()});
-  (void)runtime.accept();
+  runtime.wait_for(1);
   ASSERT_TRUE(eventually([&] { return !published().is_null(); })) << program_->output();
-  const node::test::RuntimePod seen{now["metadata"]["uid"], {{kAllocated, given}}};
   EXPECT_TRUE(eventually([&] {
-    return runtime.create(seen).error.find("older than the admission policy") != std::string::npos;
+    const json answer = runtime.create(now["metadata"]["uid"], {{kAllocated, given}});
+    return answer["error"].get<std::string>().find("older than the admission policy") !=
+           std::string::npos;
   })) << "it sees the policy, and that the pod may have been there before it counted";
+  EXPECT_TRUE(eventually([&] {
+    const auto events = client_->list("/api/v1/namespaces/default/events");
+    return events && std::ranges::any_of(*events, [](const json& event) {
+             return event["reason"] == "DevicesMissed" &&
+                    event["involvedObject"]["name"] == "name-missed";
+           });
+  })) << "it may tell of what was made without it: "
+      << program_->output();
 }
 
 }  // namespace

@@ -78,12 +78,11 @@ void ExporterTest::SetUp() {
   if (IsSkipped() || HasFatalFailure()) return;
   ASSERT_TRUE(cluster().install_crds());
   client_ = std::make_unique<KubeClient>(cluster().admin());
-  ASSERT_NO_FATAL_FAILURE(install());
+  ASSERT_NO_FATAL_FAILURE(install("node.yaml"));
 }
 
-// As kubectl apply -f deploy/node.yaml. No controller makes pods of the DaemonSet here.
-void ExporterTest::install() {
-  const auto documents = read_yaml(PLIMSOLL_SOURCE_DIR "/deploy/node.yaml");
+void ExporterTest::install(const std::string& file) {
+  const auto documents = read_yaml(PLIMSOLL_SOURCE_DIR "/deploy/" + file);
   ASSERT_TRUE(documents) << documents.error().message;
   for (const json& document : *documents) {
     const std::string collection = collection_of(document);
@@ -154,12 +153,23 @@ void ExporterTest::start_exporter(const std::string& node) {
   ASSERT_NE(bin, nullptr) << "PLIMSOLL_BIN_DIR is not set: run this test with ctest";
   const RealKubelet& real = kubelet_of(node);
   exporters_.erase(node);
+  std::vector<std::string> line = {std::string(bin) + "/plimsoll-node",
+                                   "--node-name",
+                                   node,
+                                   "--kubelet-root",
+                                   real.paths().root.string(),
+                                   "--device-plugin-dir",
+                                   real.paths().device_plugins.string(),
+                                   "--kubelet-config",
+                                   real.address(),
+                                   "--kubelet-insecure-tls",
+                                   "--kubeconfig",
+                                   kubeconfig.string(),
+                                   "--port",
+                                   "0"};
+  line.insert(line.end(), exporter_flags_.begin(), exporter_flags_.end());
   auto started = ChildProcess::start(
-      {.argv = {std::string(bin) + "/plimsoll-node", "--node-name", node, "--kubelet-root",
-                real.paths().root.string(), "--device-plugin-dir",
-                real.paths().device_plugins.string(), "--kubelet-config", real.address(),
-                "--kubelet-insecure-tls", "--kubeconfig", kubeconfig.string(), "--port", "0"},
-       .env = {{"HWLOC_SYNTHETIC", kHwloc}, {"HWLOC_THISSYSTEM", "0"}}});
+      {.argv = line, .env = {{"HWLOC_SYNTHETIC", kHwloc}, {"HWLOC_THISSYSTEM", "0"}}});
   ASSERT_TRUE(started) << started.error().message;
   exporters_.emplace(node, std::move(*started));
 }

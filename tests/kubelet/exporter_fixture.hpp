@@ -42,6 +42,9 @@ class ExporterTest : public KubeletTest {
   [[nodiscard]] std::string exporter_log(const std::string& node) const;
   [[nodiscard]] RealKubelet& kubelet_of(const std::string& node);
   [[nodiscard]] KubeClient& client() { return *client_; }
+  // As kubectl apply -f deploy/FILE. No controller makes pods of a DaemonSet here.
+  void install(const std::string& file);
+  std::vector<std::string> exporter_flags_;  // further ones
 
   // `node` empty: for the scheduler.
   [[nodiscard]] static nlohmann::json pod_of(const std::string& name, const std::string& node,
@@ -64,8 +67,6 @@ class ExporterTest : public KubeletTest {
   [[nodiscard]] std::string zones_of(const RealKubelet& kubelet, const std::string& pod);
 
  private:
-  void install();
-
   std::unique_ptr<KubeClient> client_;
   TempDir folder_{"plimsoll-exporters"};
   std::map<std::string, ChildProcess> exporters_;  // by node

@@ -30,6 +30,7 @@ type nodeFile struct {
 	Machine    machineInfo     `json:"machine"` // what cAdvisor would find out
 	Kubelet    json.RawMessage `json:"kubelet"` // a KubeletConfiguration
 	Plugins    []pluginFile    `json:"plugins"`
+	Nri        string          `json:"nri"` // the control socket of tests/node/runtime; empty: there is no NRI
 }
 
 // check ends the program if there is an error.
@@ -63,7 +64,7 @@ func main() {
 		runKubelet(ctx, &node)
 		return
 	}
-	runtime := newRuntime()
+	runtime := newRuntime(node.Nri)
 	check(runtime.serve(filepath.Join(node.Dir, "cri.sock")), "container runtime")
 	plugins := newPlugins(filepath.Join(node.Dir, "kubelet", "device-plugins"), node.Plugins)
 	go plugins.run(ctx)

@@ -161,7 +161,8 @@ json node_file(const RealKubeletSettings& settings, const std::filesystem::path&
           {"kubeconfig", kubeconfig.string()},
           {"machine", machine_info(settings.name, settings.machine.hardware)},
           {"kubelet", kubelet_configuration(settings, dir, port)},
-          {"plugins", plugins_of(settings)}};
+          {"plugins", plugins_of(settings)},
+          {"nri", settings.nri.string()}};
 }
 
 }  // namespace plimsoll::test

@@ -227,7 +227,7 @@ Result<std::vector<ContainerRecord>> RealKubelet::containers() const {
   std::vector<ContainerRecord> records;
   for (const json& one : json::parse(*text)) {
     records.push_back({one["pod"], one["uid"], one["name"], one["state"], one["cpus"], one["mems"],
-                       one["environment"]});
+                       one["environment"], one.value("given", json())});
   }
   return records;
 }

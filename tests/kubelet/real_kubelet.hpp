@@ -45,6 +45,7 @@ struct RealKubeletSettings {
   bool devices_in_order = true;
   // Further fields of its KubeletConfiguration; they win.
   nlohmann::json configuration = nlohmann::json::object();
+  std::filesystem::path nri = {};  // the control socket of a RealRuntime; empty: there is no NRI
 };
 
 // What the container runtime was told of a container.
@@ -56,6 +57,7 @@ struct ContainerRecord {
   std::string cpus;   // cpuset.cpus
   std::string mems;   // cpuset.mems
   std::map<std::string, std::string> environment;
+  nlohmann::json given;  // by plugins of NRI, as RealRuntime::create() says it
 
   // The ids of the devices of a resource that the container got.
   [[nodiscard]] std::vector<std::string> devices(const std::string& resource) const;

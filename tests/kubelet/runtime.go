@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -24,6 +26,7 @@ import (
 type containerRuntime struct {
 	api.UnimplementedRuntimeServiceServer
 	api.UnimplementedImageServiceServer
+	nri        string // see nodeFile
 	mutex      sync.Mutex
 	made       int
 	sandboxes  map[string]*sandbox
@@ -45,6 +48,7 @@ type container struct {
 	state                      api.ContainerState
 	created, started, finished int64
 	code                       int32
+	given                      json.RawMessage // by plugins of NRI
 }
 
 // containerRecord is what tests see of a container.
@@ -57,10 +61,11 @@ type containerRecord struct {
 	Cpus        string            `json:"cpus"` // cpuset.cpus
 	Mems        string            `json:"mems"` // cpuset.mems
 	Environment map[string]string `json:"environment"`
+	Given       json.RawMessage   `json:"given,omitempty"` // by plugins of NRI
 }
 
-func newRuntime() *containerRuntime {
-	return &containerRuntime{sandboxes: map[string]*sandbox{}, containers: map[string]*container{}}
+func newRuntime(nri string) *containerRuntime {
+	return &containerRuntime{nri: nri, sandboxes: map[string]*sandbox{}, containers: map[string]*container{}}
 }
 
 func (r *containerRuntime) serve(path string) error {
@@ -84,7 +89,7 @@ func (r *containerRuntime) all() []containerRecord {
 		pod := c.sandbox.config.Metadata
 		record := containerRecord{Pod: pod.Namespace + "/" + pod.Name, UID: pod.Uid, Name: c.config.Metadata.Name,
 			State: stateNames[c.state], Code: c.code, Cpus: c.linux.GetCpusetCpus(), Mems: c.linux.GetCpusetMems(),
-			Environment: map[string]string{}}
+			Environment: map[string]string{}, Given: c.given}
 		for _, e := range c.config.Envs {
 			record.Environment[e.Key] = string(e.Value)
 		}
@@ -176,6 +181,9 @@ func (r *containerRuntime) StopPodSandbox(_ context.Context, request *api.StopPo
 func (r *containerRuntime) RemovePodSandbox(_ context.Context, request *api.RemovePodSandboxRequest) (*api.RemovePodSandboxResponse, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	if s := r.sandboxes[request.PodSandboxId]; s != nil && r.nri != "" {
+		_, _ = r.askNri(map[string]any{"do": "remove", "uid": s.config.Metadata.Uid})
+	}
 	delete(r.sandboxes, request.PodSandboxId)
 	for id, c := range r.containers {
 		if c.sandboxID == request.PodSandboxId {
@@ -224,7 +232,49 @@ func (r *containerRuntime) ListPodSandbox(_ context.Context, request *api.ListPo
 	return response, nil
 }
 
+// askNri lets plugins of NRI decide on a container, or tells them that a pod is gone.
+func (r *containerRuntime) askNri(request map[string]any) (json.RawMessage, error) {
+	connection, err := net.Dial("unix", r.nri)
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close()
+	var said struct {
+		Answers []json.RawMessage
+		Error   string
+	}
+	if err := json.NewEncoder(connection).Encode(request); err != nil {
+		return nil, err
+	}
+	if err := json.NewDecoder(connection).Decode(&said); err != nil {
+		return nil, err
+	}
+	if said.Error != "" {
+		return nil, errors.New(said.Error)
+	}
+	if len(said.Answers) == 0 { // nothing was asked for
+		return nil, nil
+	}
+	var refused struct{ Error string }
+	if err := json.Unmarshal(said.Answers[0], &refused); err != nil {
+		return nil, err
+	}
+	if refused.Error != "" {
+		return nil, errors.New(refused.Error)
+	}
+	return said.Answers[0], nil
+}
+
 func (r *containerRuntime) CreateContainer(_ context.Context, request *api.CreateContainerRequest) (*api.CreateContainerResponse, error) {
+	var given json.RawMessage
+	if r.nri != "" {
+		pod := request.SandboxConfig
+		asked := map[string]any{"uid": pod.Metadata.Uid, "name": request.Config.Metadata.Name, "annotations": pod.Annotations}
+		var err error
+		if given, err = r.askNri(map[string]any{"do": "create", "containers": []any{asked}}); err != nil {
+			return nil, status.Error(codes.Unknown, err.Error())
+		}
+	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	s := r.sandboxes[request.PodSandboxId]
@@ -234,7 +284,7 @@ func (r *containerRuntime) CreateContainer(_ context.Context, request *api.Creat
 	id := r.newID()
 	r.containers[id] = &container{number: r.made, id: id, sandboxID: request.PodSandboxId, sandbox: s,
 		config: request.Config, linux: request.Config.GetLinux().GetResources(),
-		state: api.ContainerState_CONTAINER_CREATED, created: time.Now().UnixNano()}
+		state: api.ContainerState_CONTAINER_CREATED, created: time.Now().UnixNano(), given: given}
 	return &api.CreateContainerResponse{ContainerId: id}, nil
 }
 

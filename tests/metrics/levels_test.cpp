@@ -41,6 +41,8 @@ scheduling_algorithm_duration_seconds [BETA]
 scheduling_attempt_duration_seconds [STABLE] result profile
 unschedulable_pods [BETA] plugin profile
 volume_scheduling_stage_error_total [ALPHA] operation
+workload_preemption_attempts_total [ALPHA] result
+workload_preemption_victims [ALPHA]
 )";
 
 // name -> "[LEVEL]", what is deprecated with "!version", and the labels.

@@ -25,7 +25,7 @@
 #include "plugins/topology/report/nrt_object.hpp"
 #include "tests/node/fake_kubelet.hpp"
 #include "tests/node/fake_machine.hpp"
-#include "tests/node/fake_runtime.hpp"
+#include "tests/node/real_runtime.hpp"
 
 namespace plimsoll::node {
 namespace {
@@ -37,8 +37,8 @@ using sandbox::kNodes;
 using sandbox::kPods;
 using test::FakeKubelet;
 using test::FakeMachine;
-using test::FakeRuntime;
 using test::kGpu;
+using test::RealRuntime;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -464,6 +464,26 @@ class DeviceExporterTest : public ExporterTest {
     return text_in((*store_.get(kNodes, {"", "n"}))->parse(), {"status", list, resource});
   }
 
+  // The exporter with the hook, connected, which knows of the devices.
+  void start_with(RealRuntime& runtime) {
+    runtime.start();
+    if (IsSkipped() || HasFatalFailure()) return;
+    devices_->hook.emplace(
+        HookOptions{runtime.socket(), {machine_.sys(), machine_.proc()}, {}, 1ms});
+    start_running();
+    runtime.wait_for(1);
+    ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  }
+  // A container of that pod comes to be refused with this reason, and has nothing until then.
+  bool refused(RealRuntime& runtime, const std::string& uid, const json& annotations,
+               const std::string& why) {
+    return eventually([&] {
+      const json answer = runtime.create(uid, annotations);
+      EXPECT_TRUE(answer["devices"].is_null());
+      return answer["error"].get<std::string>().find(why) != std::string::npos;
+    });
+  }
+
   FakeMachine machine_;
 };
 
@@ -582,22 +602,15 @@ TEST_F(DeviceExporterTest, WhatWasPublishedIsTakenBack) {
 }
 
 TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
-  FakeRuntime runtime;
-  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
-  start_running();
-  (void)runtime.accept();
-  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
-  const std::string forged = R"({"gpu":[{"minor":7}]})";
-  json pod = {{"metadata",
-               {{"name", "forged"},
-                {"namespace", "default"},
-                {"annotations", {{"scheduling.koordinator.sh/device-allocated", forged}}}}},
-              {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}};
-  make(kPods, pod);
-  const auto answer = runtime.create(
-      {(*store_.get(kPods, {"default", "forged"}))->uid, pod["metadata"]["annotations"]});
-  EXPECT_THAT(answer.error, HasSubstr("apply deploy/node-hook.yaml"));
-  EXPECT_THAT(answer.devices, IsEmpty());
+  RealRuntime runtime;
+  ASSERT_NO_FATAL_FAILURE(start_with(runtime));
+  if (IsSkipped()) return;
+  const json forged = {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}};
+  make(kPods,
+       {{"metadata", {{"name", "forged"}, {"namespace", "default"}, {"annotations", forged}}},
+        {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}});
+  const std::string uid = (*store_.get(kPods, {"default", "forged"}))->uid;
+  EXPECT_TRUE(refused(runtime, uid, forged, "apply deploy/node-hook.yaml"));
 }
 
 // The objects of this kind that are deployed.
@@ -635,21 +648,16 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
                       {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}};
     return (*store_.create(kPods, made(pod, when), true))->uid;
   };
-  FakeRuntime runtime;
-  const HostFiles files{machine_.sys(), machine_.sys().parent_path()};
-  std::ofstream(files.proc / "devices") << "Character devices:\n195 nvidia\n";
-  devices_->hook.emplace(HookOptions{runtime.socket(), files, 60s, 1ms});
+  machine_.make_dgx_nodes();
   const std::string early = uid_of("early", "2026-01-01T00:00:59Z");
   const std::string late = uid_of("late", "2026-01-01T00:01:00Z");
-  start_running();
-  (void)runtime.accept();
-  const auto create = [&](const std::string& uid) {
-    return runtime.create({uid, {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}}});
-  };
-  EXPECT_THAT(create(early).error, HasSubstr("older than the admission policy"));
-  EXPECT_THAT(create(late).devices,
-              testing::ElementsAre("/dev/nvidia7 c 195:7", "/dev/nvidiactl c 195:255"));
-  EXPECT_TRUE(eventually([&] { return annotation("plimsoll.io/device-hook") == "plimsoll"; }));
+  const json says = {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}};
+  RealRuntime runtime;
+  ASSERT_NO_FATAL_FAILURE(start_with(runtime));
+  if (IsSkipped()) return;
+  EXPECT_TRUE(refused(runtime, early, says, "older than the admission policy"));
+  EXPECT_THAT(runtime.create(late, says)["devices"].dump(), HasSubstr("/dev/nvidia7 c 195:7"));
+  EXPECT_EQ(annotation("plimsoll.io/device-hook"), "plimsoll");
   const std::string share =
       R"({"gpu":[{"minor":7,"resources":{"koordinator.sh/gpu-memory-ratio":"50"}}]})";
   make(kPods, {{"metadata",
@@ -659,32 +667,36 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
                  {"annotations", {{kAllocatedAnnotation, share}}}}},
                {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}});
   const std::string held = (*store_.get(kPods, {"default", "share"}))->uid;
-  EXPECT_THAT(runtime.create({held, {{kAllocatedAnnotation, share}}}).error,
-              HasSubstr("nothing is known here of MPS"));
+  EXPECT_TRUE(
+      refused(runtime, held, {{kAllocatedAnnotation, share}}, "nothing is known here of MPS"));
   for (const auto& guard : guards) {
     const json before = (*store_.get(guard, {"", "plimsoll-device-allocated"}))->parse();
     ASSERT_TRUE(store_.remove(guard, {"", "plimsoll-device-allocated"}, {}));
     EXPECT_TRUE(eventually([&] {
-      return create(late).error.find("apply deploy/node-hook.yaml") != std::string::npos;
+      const std::string why = runtime.create(late, says)["error"];
+      return why.find("apply deploy/node-hook.yaml") != std::string::npos;
     }));
     ASSERT_TRUE(store_.create(guard, before, true));
-    EXPECT_TRUE(eventually([&] { return create(late).error.empty(); }));
+    EXPECT_TRUE(eventually([&] { return runtime.create(late, says)["error"] == ""; }));
   }
 }
 
 TEST_F(DeviceExporterTest, AContainerThatTheHookMissedIsToldAtItsPod) {
-  FakeRuntime runtime;
-  devices_->hook.emplace(HookOptions{runtime.socket(), {}, 60s, 1ms});
-  start_running();
-  const std::string annotation = R"({"gpu":[{"minor":7}]})";
+  RealRuntime runtime;
+  runtime.start();
+  if (IsSkipped() || HasFatalFailure()) return;
+  runtime.create("missed", {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}});
+  runtime.create("other", json::object());
+  runtime.kill();
+  ASSERT_NO_FATAL_FAILURE(start_with(runtime));
+  if (IsSkipped()) return;
   const auto events = [&] { return (*store_.list(sandbox::kEvents, "default")).objects; };
-  for (int i = 0; i < 2; ++i) {
-    (void)runtime.accept({{{"given", {{kAllocatedAnnotation, annotation}}}, true},
-                          {{"missed", {{kAllocatedAnnotation, annotation}}}, false}});
-    ASSERT_TRUE(eventually([&] { return !events().empty(); }));
-    runtime.drop();  // it tells the same again
-  }
-  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
+  ASSERT_TRUE(eventually([&] { return !events().empty(); }));
+  runtime.kill();
+  ASSERT_NO_FATAL_FAILURE(runtime.start());  // it tells the same again
+  runtime.wait_for(1);
+  machine_.fault("0000:13:00.0", 79);
+  EXPECT_TRUE(eventually([&] { return gpu(7) == "Xid79"; }));
   ASSERT_EQ(events().size(), 1U);
   const json event = events().front()->parse();
   EXPECT_EQ(event["reason"], "DevicesMissed");

@@ -1,32 +1,28 @@
-// What containers are given by plimsoll-node's hook, against the runtime's side of NRI.
+// What containers are given by plimsoll-node's hook. With a runtime: real_runtime_test.cpp.
 
 #include "node/hook/device_hook.hpp"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "node/devices/device_report.hpp"
+#include "node/hook/mux.hpp"
 #include "tests/node/fake_machine.hpp"
-#include "tests/node/fake_runtime.hpp"
 
 namespace plimsoll::node {
 namespace {
 
+using namespace std::string_literals;
 using nlohmann::json;
-using test::Adjusted;
 using test::FakeMachine;
-using test::FakeRuntime;
-using test::RuntimePod;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-
-constexpr const char* kAllocated = "scheduling.koordinator.sh/device-allocated";
-constexpr std::chrono::milliseconds kLong{60'000};
 
 std::vector<std::string> texts(const PodDevices& pod) {
   std::vector<std::string> texts;
@@ -175,94 +171,45 @@ TEST_F(PodDevicesTest, WhatIsNotSureIsRefused) {
   EXPECT_THAT(of(R"({"gpu": [{"minor": 1}]})").refusal, HasSubstr("driver is not loaded"));
 }
 
-class DeviceHookTest : public ::testing::Test {
- protected:
-  void start(std::chrono::milliseconds patience) {
-    hook_ = std::make_unique<DeviceHook>(
-        HookOptions{runtime_.socket(), {}, patience, std::chrono::milliseconds(1)}, &registry_);
+// A message may come in any pieces, and those of both connections in any order.
+TEST(NriFrames, MessagesAreWholeHoweverTheyAreCut) {
+  const std::string text(65536, 'x');
+  const std::string call = mux::frame(mux::kPlugin, 3, mux::kRequest, text);
+  const std::string head = call.substr(8, 10);  // behind the frame's own
+  std::string bytes;
+  const auto add_frame = [&](std::uint32_t connection, const std::string& part) {
+    const std::string size = {0, 0, static_cast<char>(part.size() >> 8),
+                              static_cast<char>(part.size() & 0xff)};
+    bytes += std::string(3, '\0') + static_cast<char>(connection) + size + part;
+  };
+  add_frame(mux::kPlugin, head.substr(0, 3));
+  bytes += mux::frame(mux::kRuntime, 1, mux::kResponse, "registered");
+  add_frame(mux::kPlugin, head.substr(3));
+  for (std::size_t at = 0; at < text.size(); at += 777) {
+    add_frame(mux::kPlugin, text.substr(at, 777));
   }
-  static RuntimePod pod(const std::string& uid, const std::string& annotation) {
-    return {uid, {{"a", "b"}, {kAllocated, annotation}}};
+  for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, bytes.size()}) {
+    mux::Reader reader;
+    std::vector<std::string> read;
+    for (std::size_t at = 0; at < bytes.size(); at += size) {
+      ASSERT_TRUE(reader.add(std::string_view(bytes).substr(at, size)));
+      while (const auto message = reader.next()) {
+        read.push_back(std::to_string(message->connection) + " " + std::to_string(message->stream) +
+                       " " + message->data);
+      }
+    }
+    std::sort(read.begin(), read.end());
+    EXPECT_THAT(read, ElementsAre("1 3 " + text, "2 1 registered")) << size;
   }
-  static PodDevices devices(const std::string& annotation, std::int64_t minor) {
-    return {annotation, "", {{"/dev/x", 195, minor}, {"/dev/y", 231, 7}}, {{"V", "1"}}, {}};
-  }
-  double count(const std::string& outcome) {
-    return registry_.counters({"plimsoll_node_hook_containers_total", "", {"outcome"}})
-        .with({outcome})
-        .value();
-  }
-  double missed() {
-    return registry_.gauges({"plimsoll_node_hook_missed_containers", "", {}}).with({}).value();
-  }
-
-  FakeRuntime runtime_;
-  metrics::Registry registry_;
-  std::unique_ptr<DeviceHook> hook_;
-};
-
-TEST_F(DeviceHookTest, AContainerGetsWhatItsPodWasGiven) {
-  start(kLong);
-  hook_->know({{"u", devices("{\"x\":1}", 5)}, {"v", devices("{\"x\":2}", 6)}});
-  EXPECT_EQ(runtime_.accept(), "plimsoll 90 8") << "it hears of containers that are made, alone";
-  for (const std::size_t size : {std::size_t{1} << 20, std::size_t{7}}) {
-    runtime_.split_frames(size);
-    const Adjusted given = runtime_.create(pod("v", "{\"x\":2}"));
-    EXPECT_EQ(given.error, "");
-    EXPECT_THAT(given.devices, ElementsAre("/dev/x c 195:6", "/dev/y c 231:7"));
-    EXPECT_THAT(given.variables, ElementsAre(Pair("V", "1")));
-    EXPECT_THAT(given.annotations, ElementsAre(Pair(nri::kMark, "true")));
-  }
-  EXPECT_EQ(runtime_.create({"w", {{"a", "b"}}}), Adjusted()) << "it was given nothing";
-  EXPECT_EQ(runtime_.create(pod("w", "{}")), Adjusted());
-  EXPECT_EQ(hook_->trouble(), "");
-  EXPECT_EQ(count("given"), 2);
+  mux::Reader reader;
+  EXPECT_FALSE(reader.add(std::string("\0\0\0\7\0\0\0\0", 8))) << "there is no such connection";
+  EXPECT_FALSE(mux::Reader().add("\0\0\0\1\x7f\0\0\0"s)) << "a frame is larger than any";
 }
 
-TEST_F(DeviceHookTest, WhatOnlyThePodSaysIsRefused) {
-  start(std::chrono::milliseconds(1));
-  PodDevices refused = devices("{\"x\":3}", 1);
-  refused.refusal = "its card is not healthy";
-  hook_->know({{"u", devices("{\"x\":1}", 5)}, {"r", refused}});
-  (void)runtime_.accept();
-  for (const auto& [who, why] :
-       {std::pair(pod("stranger", "{\"x\":1}"), "the API server does not show"),
-        std::pair(pod("u", "{\"x\":2}"), "the API server does not show"),
-        std::pair(pod("r", "{\"x\":3}"), "pod default/name-r: its card is not healthy")}) {
-    const Adjusted adjusted = runtime_.create(who);
-    EXPECT_THAT(adjusted.error, HasSubstr(why));
-    EXPECT_THAT(adjusted.devices, IsEmpty());
-  }
-  EXPECT_EQ(count("refused"), 3);
-  EXPECT_EQ(runtime_.create(pod("u", "{\"x\":1}")).devices.size(), 2U) << "others are served";
-}
-
-TEST_F(DeviceHookTest, APodThatIsNotKnownYetIsAwaited) {
-  start(kLong);
-  (void)runtime_.accept();
-  const std::jthread later([&] { hook_->know({{"u", devices("{\"x\":1}", 5)}}); });
-  EXPECT_EQ(runtime_.create(pod("u", "{\"x\":1}")).devices.size(), 2U);
-}
-
-TEST_F(DeviceHookTest, ConnectsForEverAndFindsWhatItMissed) {
-  start(kLong);
-  hook_->know({{"u", devices("{\"x\":1}", 5)}});
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(runtime_.accept({{pod("u", "{\"x\":1}"), true},
-                               {pod("v", "{\"x\":1}"), false},
-                               {pod("w", "{}"), false},
-                               {{"x", {}}, false}}),
-              "plimsoll 90 8");
-    EXPECT_EQ(missed(), 1);
-    EXPECT_EQ(runtime_.create(pod("u", "{\"x\":1}")).devices.size(), 2U);
-    runtime_.drop();
-  }
-}
-
-TEST_F(DeviceHookTest, SaysThatThereIsNoRuntime) {
-  hook_ = std::make_unique<DeviceHook>(HookOptions{"/nowhere/nri.sock", {}, {}, kLong}, nullptr);
-  while (hook_->trouble() == "starting") std::this_thread::yield();
-  EXPECT_THAT(hook_->trouble(), HasSubstr("/nowhere/nri.sock: No such file or directory"));
+TEST(DeviceHook, SaysThatThereIsNoRuntime) {
+  const DeviceHook hook(HookOptions{"/nowhere/nri.sock", {}, {}, std::chrono::minutes(1)}, nullptr);
+  while (hook.trouble() == "starting") std::this_thread::yield();
+  EXPECT_THAT(hook.trouble(), HasSubstr("/nowhere/nri.sock: No such file or directory"));
 }
 
 }  // namespace

@@ -267,7 +267,7 @@ TEST(PodGroupKind, SaysWhatIsNeededAndWhatWasSaid) {
   const ObjectRef read = decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g", R"({
       "metadata": {"name": "g", "uid": "u", "generation": 3},
       "spec": {"schedulingPolicy": {"gang": {"minCount": 16}}, "priority": 100,
-               "disruptionMode": {"single": {}}},
+               "disruptionMode": {"all": {}}, "preemptionPolicy": "Never"},
       "status": {"conditions": [
           {"type": "Other", "status": "True", "reason": "x"},
           {"type": "PodGroupInitiallyScheduled", "status": "False", "reason": "Unschedulable",
@@ -276,6 +276,8 @@ TEST(PodGroupKind, SaysWhatIsNeededAndWhatWasSaid) {
   EXPECT_TRUE(group.gang);
   EXPECT_EQ(group.min_count, 16);
   EXPECT_EQ(group.priority, 100);
+  EXPECT_TRUE(group.disrupts_all);
+  EXPECT_EQ(group.preemption_policy, "Never");
   EXPECT_EQ(group.version, "v1beta1");
   EXPECT_EQ(view(read->meta.uid), "u");
   EXPECT_EQ(read->meta.generation, 3);

@@ -49,12 +49,16 @@ Candidates read_candidates(const Host& host, std::string_view json) {
 
 // Whether room on the node is about to be free for the pod: one of lower priority is being deleted
 // by a preemption.
-bool victim_is_going(Pod pod, Node node) {
+bool victim_is_going(int32_t priority, Node node) {
   const auto on_node = node.pods();
   return std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
-    return other->priority < pod->priority && other->meta.deletion_ms != 0 &&
+    return other->priority < priority && other->meta.deletion_ms != 0 &&
            view(other->disruption_reason) == PreemptionExecutor::kReason;
   });
+}
+
+bool is_in_group(const plimsoll_pod& pod) {
+  return PLIMSOLL_HAS(&pod, group) && pod.group.len != 0;
 }
 
 // For how long room that is about to be free is waited for, before other pods have to go: two
@@ -63,7 +67,7 @@ bool victim_is_going(Pod pod, Node node) {
 constexpr int64_t kLongestWaitMs = 2 * 60'000;
 constexpr int64_t kForgetWaitMs = 60 * 60'000;
 
-class DefaultPreemption {
+class DefaultPreemption : public GroupPreemption {
  public:
   static constexpr const char* kName = "DefaultPreemption";
   static constexpr const char* kDefaultArgs = kDefaults;
@@ -75,7 +79,11 @@ class DefaultPreemption {
         dry_run_(host_, budgets_),
         attempts_total_(host.counter("scheduler_preemption_attempts_total",
                                      "[STABLE] Attempts to make room for a pod by preemption.")),
-        held_(host.reason("waiting for the preemption for this pod to be finished")) {
+        group_attempts_total_(host.counter(
+            "scheduler_workload_preemption_attempts_total",
+            "[ALPHA] Attempts to make room for a pod group by preemption.", {"result"})),
+        held_(host.reason("waiting for the preemption for this pod to be finished")),
+        group_held_(host.reason("waiting for the preemption for this pod group to be finished")) {
     host.watch(kDisruptionBudgets);
   }
 
@@ -121,7 +129,25 @@ class DefaultPreemption {
   }
 
   Status pre_enqueue(Pod pod) {
-    return executor_.holds_back(pod.uid()) ? Status::unresolvable(held_) : Status::success();
+    const bool in_group = is_in_group(*pod);
+    if (in_group && !published_) {
+      // Nothing else says whose plugin this is.
+      const std::string profile(view(pod->scheduler_name));
+      published_ =
+          host_.publish(std::string(GroupPreemption::kService) + "/" + profile, 1, &as_published_);
+    }
+    if (!executor_.holds_back(pod.uid())) return Status::success();
+    return Status::unresolvable(in_group ? group_held_ : held_);
+  }
+
+  // PodGroupPostFilter.
+  Decision preempt(const Group& group) override {
+    Decision decision = decide(group);
+    group_attempts_total_.add(1, decision.outcome == Decision::Outcome::kEvicts ||
+                                         decision.outcome == Decision::Outcome::kWaits
+                                     ? "Success"
+                                     : "Unschedulable");
+    return decision;
   }
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
@@ -141,8 +167,9 @@ class DefaultPreemption {
     const size_t wanted = answered ? potential_.size()
                                    : wanted_candidates(potential_.size(), candidates_.percentage,
                                                        candidates_.absolute);
-    DryRun found = dry_run_.run(cycle, pod, potential_,
-                                {next_offset(pod), wanted, nodes.columns(), keeper_, affinity_});
+    DryRun found = dry_run_.run(
+        cycle, pod, potential_,
+        {next_offset(pod), wanted, nodes.columns(), keeper_, affinity_, group_dry_run_});
     if (found.candidates.empty() && found.failed) {
       return {PLIMSOLL_ERROR, 0};  // with the text of whoever failed
     }
@@ -176,7 +203,7 @@ class DefaultPreemption {
     const Node node = node_is_gone ? Node(nullptr) : host_.node(name);
     bool still = false;
     for (Pod pod : host_.nominated_pods(name)) {
-      if (node && victim_is_going(pod, node)) {
+      if (node && victim_is_going(pod->priority, node)) {
         still = true;
       } else {
         host_.activate(pod.uid());
@@ -187,6 +214,66 @@ class DefaultPreemption {
 
   Status refuse(std::string_view why) const {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
+  }
+
+  Decision decide(const Group& group) {
+    using Outcome = Decision::Outcome;
+    const auto never = [](const plimsoll_pod* pod) {
+      return pod->preemption_policy == PLIMSOLL_PREEMPT_NEVER;
+    };
+    if (group_dry_run_ == nullptr || std::ranges::any_of(group.members, never)) {
+      return {Outcome::kIneligible, "not eligible due to preemptionPolicy=Never.", {}};
+    }
+    // The dry run does not know what one member takes of what another's claim could have.
+    const auto has_claims = [](const plimsoll_pod* pod) { return pod->resource_claims.count != 0; };
+    if (std::ranges::count_if(group.members, has_claims) > 1) {
+      return {Outcome::kRefused, "nobody is evicted for several pods with resource claims", {}};
+    }
+    for (const plimsoll_pod* pod : group.members) {
+      const std::string_view nominated = view(pod->nominated_node_name);
+      const Node node = nominated.empty() ? Node(nullptr) : host_.node(nominated);
+      if (!node || !victim_is_going(group.priority, node)) continue;
+      awaited_.emplace(nominated);
+      return {Outcome::kWaits, "ongoing preemption on nominated nodes", {}};
+    }
+    const auto breaks = [this](const std::vector<const plimsoll_pod*>& pods) {
+      return budgets_.violations({pods.begin(), pods.end()});
+    };
+    GroupDryRun::Eviction found = group_dry_run_->evict(
+        {group.members, group.needed, group.priority, group.domains, host_.now_ms(), breaks});
+    switch (found.outcome) {
+      case GroupDryRun::Eviction::Outcome::kNoVictims:
+        return {Outcome::kRefused, "No preemption victims found for incoming preemptor", {}};
+      case GroupDryRun::Eviction::Outcome::kWaits:
+        return {Outcome::kWaits, "pods that are being deleted make room for the pod group", {}};
+      case GroupDryRun::Eviction::Outcome::kTooMuch:
+        return {Outcome::kRefused,
+                "victims were not found soon enough: the pod group has many kinds of pods",
+                {}};
+      case GroupDryRun::Eviction::Outcome::kNoRoom:
+        return {Outcome::kNoRoom, {}, {}, found.placed, found.remaining};
+      case GroupDryRun::Eviction::Outcome::kFound:
+        break;
+    }
+    const bool is_known = std::ranges::all_of(found.places, [](const GroupDryRun::Place& place) {
+      return view(place.pod->nominated_node_name) == place.node;
+    });
+    // Room that the attempt did not find; but not again and again.
+    if (found.victims.empty() && is_known) return {Outcome::kNoRoom, {}, {}, 0, 0};
+    if (found.victims.empty()) {
+      host_.run_on_loop(0, [host = host_, uid = std::string(Pod(group.members.front()).uid())] {
+        host.activate(uid);
+      });
+    }
+    std::vector<Pod> victims;
+    for (const VictimUnit& unit : found.victims) add_pods(unit, victims);
+    std::vector<Pod> members;
+    for (const plimsoll_pod* pod : group.members) members.emplace_back(pod);
+    if (!victims.empty()) executor_.start(members, group.uid, victims);
+    return {
+        Outcome::kEvicts,
+        "found a placement for podgroup, preempting " + std::to_string(victims.size()) + " victims",
+        std::move(found.places)};
   }
 
   // Room for the others is left by the best candidate, or by another node; null: by none. `found`
@@ -200,7 +287,7 @@ class DefaultPreemption {
       if (candidate->node == node) return candidate;
     // Not looked at before: enough others were.
     std::erase_if(potential_, [&](const PotentialNode& each) { return each.node.name() != node; });
-    found = dry_run_.run(cycle, pod, potential_, {0, 1});
+    found = dry_run_.run(cycle, pod, potential_, {.wanted = 1, .groups = group_dry_run_});
     return found.candidates.empty() ? nullptr : found.candidates.front();
   }
 
@@ -242,7 +329,7 @@ class DefaultPreemption {
       if (codes[i] == PLIMSOLL_PENDING && waits_for_room(pod)) {
         return "not eligible due to room about to be free on the nominated node.";
       }
-      if (!victim_is_going(pod, nodes[i])) return {};
+      if (!victim_is_going(pod->priority, nodes[i])) return {};
       awaited_.emplace(nominated);
       return "not eligible due to a terminating pod on the nominated node.";
     }
@@ -304,7 +391,11 @@ class DefaultPreemption {
   const plimsoll_pod_groups* groups_ = nullptr;     // null: nobody keeps groups
   const GroupDryRun* group_dry_run_ = nullptr;
   CounterMetric attempts_total_;
+  CounterMetric group_attempts_total_;
   uint32_t held_;
+  uint32_t group_held_;
+  GroupPreemption* as_published_ = this;
+  bool published_ = false;
   size_t attempts_ = 0;
   std::map<std::pair<std::string, std::string>, int64_t> waiting_since_;  // by UID and node
   std::set<std::string, std::less<>> awaited_;  // nodes: not_eligible waits for pods there to go

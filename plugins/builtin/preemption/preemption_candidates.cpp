@@ -77,6 +77,10 @@ bool more_important(Pod a, Pod b, int64_t now_ms) {
   return start_of(a, now_ms) < start_of(b, now_ms);
 }
 
+void add_pods(const VictimUnit& unit, std::vector<Pod>& pods) {
+  for (const plimsoll_pod* pod : unit.pods) pods.emplace_back(pod);
+}
+
 size_t wanted_candidates(size_t nodes, int64_t percentage, int64_t absolute) {
   const auto share = nodes * static_cast<size_t>(percentage) / 100;
   return std::min(std::max(share, static_cast<size_t>(absolute)), nodes);
@@ -96,6 +100,7 @@ class PreemptionDryRun::Walk {
         cycle_(cycle),
         pod_(pod),
         now_ms_(dry_run.host_.now_ms()),
+        groups_(search.groups),
         keeper_(search.keeper),
         kept_(KeptTrials::of(search.keeper, pod->priority)) {
     if (kept_ == nullptr) return;
@@ -150,7 +155,8 @@ class PreemptionDryRun::Walk {
     return affinity_->of(cycle_, pod_, at.node, nominated);
   }
   const Trial* try_now(const PotentialNode& at, const Trial* known, uint64_t basis) {
-    auto trial = std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_));
+    auto trial =
+        std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_, groups_));
     const bool failed = trial->status.code == PLIMSOLL_ERROR;
     if (known != nullptr && !failed && !trial->same_as(*known)) {
       keeper_->differs(*at.node, described(*known), described(*trial));
@@ -171,6 +177,7 @@ class PreemptionDryRun::Walk {
   const plimsoll_cycle& cycle_;
   Pod pod_;
   int64_t now_ms_;
+  const GroupDryRun* groups_;
   const DryRunKeeper* keeper_;
   KeptTrials* kept_;                         // null: nothing is kept
   const AffinityBasis* affinity_ = nullptr;  // null: no filter looks beyond the node
@@ -206,15 +213,27 @@ DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod,
   return walk.finish(failed);
 }
 
-Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node,
-                                 int64_t now_ms) const {
-  std::vector<Pod> lower;
+Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node, int64_t now_ms,
+                                 const GroupDryRun* groups) const {
+  std::vector<VictimUnit> lower;
+  std::vector<const plimsoll_pod*> whole;  // one of each group that goes as a whole
+  const auto is_known = [&whole](const plimsoll_pod& other) {
+    return other.meta.deletion_ms == 0 && std::ranges::any_of(whole, [&](const plimsoll_pod* one) {
+             return view(one->group) == view(other.group) &&
+                    view(one->meta.ns) == view(other.meta.ns);
+           });
+  };
   Trial trial;
   for (const plimsoll_pod* other : node.pods()) {
-    if (other->priority >= pod->priority) continue;
-    lower.emplace_back(other);
+    VictimUnit unit{{other}, other->priority};
+    if (groups != nullptr && PLIMSOLL_HAS(other, group) && other->group.len != 0) {
+      if (is_known(*other)) continue;
+      unit = groups->unit_of(*other);
+      if (unit.is_whole_group && other->meta.deletion_ms == 0) whole.push_back(other);
+    }
     // Of two pods, one started later than now and one not yet, either is the older one in time.
-    if (other->start_ms > now_ms) trial.lasts = false;
+    if (unit.is_whole_group || other->start_ms > now_ms) trial.lasts = false;
+    if (unit.priority < pod->priority) lower.push_back(std::move(unit));
   }
   trial.node = node.name();
   trial.slot = node.slot();
@@ -228,36 +247,51 @@ Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node
   return trial;
 }
 
-Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<Pod>& lower,
+Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<VictimUnit>& lower,
                                         int64_t now_ms, Trial& out) const {
-  for (Pod victim : lower) {
-    if (const Status status = what_if.remove_pod(victim); !status.ok()) return status;
+  const auto move = [&](const VictimUnit& unit, bool added) {
+    for (const plimsoll_pod* pod : unit.pods) {
+      if (unit.pods.size() > 1 && view(pod->node_name) != out.node) continue;
+      const Status status = added ? what_if.add_pod(Pod(pod)) : what_if.remove_pod(Pod(pod));
+      if (!status.ok()) return status;
+    }
+    return Status::success();
+  };
+  for (const VictimUnit& unit : lower) {
+    if (const Status status = move(unit, false); !status.ok()) return status;
   }
   if (const Status status = what_if.filter(); !status.ok()) return status;
 
   // As many as possible are spared, the most important first, and before them those whose eviction
   // would break a budget.
-  const auto by_importance = [now_ms](Pod a, Pod b) { return more_important(a, b, now_ms); };
-  std::stable_sort(lower.begin(), lower.end(), by_importance);
-  const std::vector<bool> violates = budgets_.violations(lower);
-  out.budgets = budgets_.mark(lower);
+  std::ranges::stable_sort(lower, [now_ms](const VictimUnit& a, const VictimUnit& b) {
+    return a.more_important_than(b, now_ms);
+  });
+  std::vector<Pod> pods;
+  for (const VictimUnit& unit : lower) add_pods(unit, pods);
+  const std::vector<bool> violates = budgets_.violations(pods);
+  out.budgets = budgets_.mark(pods);
   int64_t violations = 0;
   for (const bool violating : {true, false}) {
-    for (size_t i = 0; i < lower.size(); ++i) {
-      if (violates[i] != violating) continue;
-      if (const Status status = what_if.add_pod(lower[i]); !status.ok()) return status;
+    auto broken = violates.begin();
+    for (const VictimUnit& unit : lower) {
+      const auto end = broken + static_cast<ptrdiff_t>(unit.pods.size());
+      const int64_t breaks = std::count(std::exchange(broken, end), end, true);
+      if ((breaks != 0) != violating) continue;
+      if (const Status status = move(unit, true); !status.ok()) return status;
       const Status fits = what_if.filter();
       if (fits.ok()) continue;
       if (fits.code == PLIMSOLL_ERROR) return fits;
-      if (const Status status = what_if.remove_pod(lower[i]); !status.ok()) return status;
-      out.victims.push_back(lower[i]);
-      if (violating) ++violations;
+      if (const Status status = move(unit, false); !status.ok()) return status;
+      add_pods(unit, out.victims);
+      violations += breaks;
     }
   }
   if (out.victims.empty()) {
     return host_.error("preemption: expected at least one victim pod on node \"" + out.node + "\"");
   }
-  std::stable_sort(out.victims.begin(), out.victims.end(), by_importance);
+  std::ranges::stable_sort(out.victims,
+                           [now_ms](Pod a, Pod b) { return more_important(a, b, now_ms); });
   out.rank = rank_of(out.victims, violations);
   return Status::success();
 }

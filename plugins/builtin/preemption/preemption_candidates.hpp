@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/runtime/group_dry_run.hpp"
 #include "framework/runtime/plugin/dry_run_keeper.hpp"
 #include "plugins/builtin/affinity/affinity_basis.hpp"
 #include "plugins/builtin/preemption/disruption_budgets.hpp"
@@ -36,7 +37,8 @@ struct Trial {
   std::string node;
   uint32_t slot = 0;
   sdk::Status status;             // Success: a candidate; a rejection: why preemption is no help
-  std::vector<sdk::Pod> victims;  // of a candidate: most important first, never empty
+  std::vector<sdk::Pod> victims;  // of a candidate: most important first, never empty; those who go
+                                  // with a pod on the node may be on other nodes
   CandidateRank rank;
   DisruptionBudgets::Mark budgets;
   uint64_t basis = 0;  // what it rests on beyond the node
@@ -71,6 +73,7 @@ struct Search {
   const plimsoll_columns* columns = nullptr;
   const DryRunKeeper* keeper = nullptr;  // null: every node is tried afresh
   const AffinityBasis* affinity = nullptr;
+  const GroupDryRun* groups = nullptr;  // who goes with whom; null: everybody goes alone
 };
 
 class PreemptionDryRun {
@@ -89,8 +92,8 @@ class PreemptionDryRun {
  private:
   class Walk;
   [[nodiscard]] Trial try_node(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,
-                               int64_t now_ms) const;
-  sdk::Status select_victims(const sdk::WhatIf& what_if, std::vector<sdk::Pod>& lower,
+                               int64_t now_ms, const GroupDryRun* groups) const;
+  sdk::Status select_victims(const sdk::WhatIf& what_if, std::vector<VictimUnit>& lower,
                              int64_t now_ms, Trial& out) const;
 
   const sdk::Host& host_;
@@ -105,6 +108,8 @@ class PreemptionDryRun {
 // lowest sum of priorities, the fewest victims, the latest start of the earliest-started victim of
 // the highest priority; among equals the first.
 [[nodiscard]] const Trial& pick_candidate(const Trials& candidates, int64_t now_ms);
+
+void add_pods(const VictimUnit& unit, std::vector<sdk::Pod>& pods);
 
 // MoreImportantPod: higher priority, then started earlier.
 [[nodiscard]] bool more_important(sdk::Pod a, sdk::Pod b, int64_t now_ms);

@@ -45,6 +45,9 @@ PreemptionExecutor::PreemptionExecutor(const Host& host, std::string_view plugin
       victims_(host.histogram("scheduler_preemption_victims",
                               "[STABLE] Pods evicted by one preemption.",
                               {1, 2, 4, 8, 16, 32, 64})),
+      group_victims_(host.histogram("scheduler_workload_preemption_victims",
+                                    "[ALPHA] Pods evicted by one preemption for a pod group.",
+                                    {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024})),
       duration_(host.histogram(
           "scheduler_preemption_goroutines_duration_seconds",
           "[ALPHA] (Deprecated since 1.37.0) Time of a preemption's writes.",
@@ -72,21 +75,41 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
                                const std::vector<Pod>& victims) {
   victims_.observe_value(static_cast<double>(victims.size()));
   const auto run = std::make_shared<Run>();
+  run->type = "pod";
+  run->uid = preemptor.uid();
+  start(run, {preemptor}, {std::string(node_name)}, victims);
+}
+
+void PreemptionExecutor::start(const std::vector<Pod>& group, std::string_view uid,
+                               const std::vector<Pod>& victims) {
+  group_victims_.observe_value(static_cast<double>(victims.size()));
+  const auto run = std::make_shared<Run>();
+  run->type = "podgroup";
+  run->uid = uid;
+  std::set<std::string> nodes;
+  for (Pod victim : victims) nodes.emplace(victim.node_name());
+  start(run, group, nodes, victims);
+}
+
+void PreemptionExecutor::start(const RunRef& run, const std::vector<Pod>& preemptors,
+                               const std::set<std::string>& nodes,
+                               const std::vector<Pod>& victims) {
   for (Pod victim : victims) {
     if (victim.terminating()) continue;  // it is on its way out
+    const std::string node = nodes.size() == 1 ? *nodes.begin() : std::string(victim.node_name());
     run->victims.push_back({std::string(victim.ns()), std::string(victim.name()),
                             std::string(victim.uid()),
-                            std::string(view(victim->meta.resource_version)),
+                            std::string(view(victim->meta.resource_version)), node,
                             victim->meta.generation, view(victim->disruption_reason) == kReason});
   }
   if (run->victims.empty()) return;
-  run->uid = preemptor.uid();
-  run->scheduler_name = view(preemptor->scheduler_name);
-  run->node = node_name;
+  run->scheduler_name = view(preemptors.front()->scheduler_name);
   run->since_ms = host_.now_ms();
-  runs_[run->uid] = run;
+  for (Pod preemptor : preemptors) {
+    runs_[run->uids.emplace_back(preemptor.uid())] = run;
+  }
   ++run->unanswered;  // until all that can be sent at once is sent
-  clear_nominations(run, preemptor);
+  for (const std::string& node : nodes) clear_nominations(run, preemptors.front(), node);
   if (run->victims.size() > 1) {
     const Uids waiting = waiting_on_permit();
     for (size_t i = 0; i + 1 < run->victims.size(); ++i) evict(run, run->victims[i], waiting);
@@ -95,8 +118,9 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
 }
 
 // They may not fit any more; without the nomination they look for another place at once.
-void PreemptionExecutor::clear_nominations(const RunRef& run, Pod preemptor) {
-  for (Pod pod : host_.nominated_pods(run->node)) {
+void PreemptionExecutor::clear_nominations(const RunRef& run, Pod preemptor,
+                                           std::string_view node_name) {
+  for (Pod pod : host_.nominated_pods(node_name)) {
     if (pod->priority >= preemptor->priority || pod.uid() == preemptor.uid()) continue;
     const Json body = {{"metadata", {{"uid", pod.uid()}}},
                        {"status", {{"nominatedNodeName", nullptr}}}};
@@ -138,13 +162,13 @@ bool PreemptionExecutor::evict_in_memory(const Run& run, const Victim& victim,
 // The condition says to whoever watches why the pod is about to be deleted.
 void PreemptionExecutor::mark(const RunRef& run, const Victim& victim) {
   const std::chrono::system_clock::time_point now{std::chrono::milliseconds(host_.now_ms())};
-  Json condition = {
-      {"type", "DisruptionTarget"},
-      {"status", "True"},
-      {"reason", kReason},
-      {"message", run->scheduler_name + ": preempting to accommodate a higher priority pod"},
-      {"lastProbeTime", nullptr},
-      {"lastTransitionTime", sdk::time_text(now, false)}};
+  Json condition = {{"type", "DisruptionTarget"},
+                    {"status", "True"},
+                    {"reason", kReason},
+                    {"message", run->scheduler_name +
+                                    ": preempting to accommodate a higher priority " + run->type},
+                    {"lastProbeTime", nullptr},
+                    {"lastTransitionTime", sdk::time_text(now, false)}};
   if (victim.generation != 0) condition["observedGeneration"] = victim.generation;
   const Json body = {{"metadata", {{"uid", victim.uid}}},
                      {"status", {{"conditions", Json::array({std::move(condition)})}}}};
@@ -176,15 +200,17 @@ void PreemptionExecutor::tell(const Run& run, const Victim& victim, bool in_memo
   pod.meta.name = str(victim.name);
   pod.meta.uid = str(victim.uid);
   pod.meta.resource_version = str(victim.resource_version);
-  std::string note = "Preempted by pod " + run.uid + " on node " + run.node;
+  std::string note = "Preempted by " + run.type + " " + run.uid + " on node " + victim.node;
   if (in_memory) note += " (in kube-scheduler memory).";
   host_.emit_event(Pod(&pod), false, "Preempted", "Preempting", note);
 }
 
 // After the attempt that is under way, which has failed by then: pods that it activates itself wait
 // for its success.
-void PreemptionExecutor::wake(const std::string& uid) {
-  host_.run_on_loop(0, [host = host_, uid] { host.activate(uid); });
+void PreemptionExecutor::wake(const std::vector<std::string>& uids, int64_t delay_ms) {
+  host_.run_on_loop(delay_ms, [host = host_, uids] {
+    for (const std::string& uid : uids) host.activate(uid);
+  });
 }
 
 template <typename Then>
@@ -208,26 +234,30 @@ void PreemptionExecutor::answered(const RunRef& run, Outcome outcome) {
 // With a victim that cannot be evicted the pod would not fit: the last one is spared then. So it is
 // if the preemptor is gone, or has got a node, while the others were evicted.
 void PreemptionExecutor::proceed(const RunRef& run) {
-  const Pod preemptor = host_.pod_by_uid(run->uid);
-  const bool is_waiting = preemptor && preemptor.node_name().empty() && !preemptor.terminating();
+  const bool is_waiting = std::ranges::any_of(run->uids, [this](const std::string& uid) {
+    const Pod preemptor = host_.pod_by_uid(uid);
+    return preemptor && preemptor.node_name().empty() && !preemptor.terminating();
+  });
   if (run->failed || !run->last_victim.empty() || !is_waiting) return finish(run);
   run->last_victim = run->victims.back().uid;
   evict(run, run->victims.back(), waiting_on_permit());
 }
 
 void PreemptionExecutor::finish(const RunRef& run) {
-  const std::string uid = run->uid;
   // A preemptor that was let go at the end of its last victim may have a newer one by now.
-  if (const auto found = runs_.find(uid); found != runs_.end() && found->second == run) {
-    runs_.erase(found);
+  for (const std::string& uid : run->uids) {
+    if (const auto found = runs_.find(uid); found != runs_.end() && found->second == run) {
+      runs_.erase(found);
+    }
   }
   const std::string_view result = run->failed ? "error" : "success";
   duration_.observe_value(static_cast<double>(host_.now_ms() - run->since_ms) / 1000, result);
   executions_.add(1, result);
+  const std::string& uid = run->uids.front();
   if (!run->failed) {
     failures_.erase(uid);
     // What freed the room may have happened while the preemptor was held back.
-    if (run->wake) wake(uid);
+    if (run->wake) wake(run->uids, 0);
     return;
   }
   // Nothing else would wake the preemptor. At once, but not over and over again without a break.
@@ -235,7 +265,7 @@ void PreemptionExecutor::finish(const RunRef& run) {
   if (failures_.size() >= forget_at_) forget_who_is_gone();
   const int64_t delay =
       failures == 1 ? 0 : std::min(kLongestRetryMs, kFirstRetryMs << std::min(failures - 2, 10U));
-  host_.run_on_loop(delay, [this, uid] { host_.activate(uid); });
+  wake(run->uids, delay);
 }
 
 // Nobody says when a pod that waits in the queue is deleted. Looking through all of them whenever

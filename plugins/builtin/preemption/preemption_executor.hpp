@@ -30,6 +30,9 @@ class PreemptionExecutor {
   // the others are deleted: all but the last at once, the last after the requests for the others
   // were answered. Pods of lower priority that are nominated to the node lose their nomination.
   void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims);
+  // The same for a whole group, which is held back with each of these pods. `uid`: the PodGroup's.
+  void start(const std::vector<sdk::Pod>& group, std::string_view uid,
+             const std::vector<sdk::Pod>& victims);
 
   // Whether requests of this preemptor are still to be answered. The last victim's own end counts
   // as the answer: its event may come first, and nothing else would wake the preemptor after it.
@@ -45,12 +48,14 @@ class PreemptionExecutor {
 
  private:
   struct Victim {
-    std::string ns, name, uid, resource_version;
+    std::string ns, name, uid, resource_version, node;
     int64_t generation = 0;
     bool marked = false;  // it has the condition DisruptionTarget already
   };
   struct Run {
-    std::string uid, scheduler_name, node;  // of the preemptor
+    std::vector<std::string> uids;  // of the preemptor, or of all of its group
+    std::string scheduler_name;
+    std::string type, uid;  // of who evicts, for people
     std::vector<Victim> victims;
     size_t unanswered = 0;
     std::string last_victim;  // UID, once it is its turn
@@ -62,14 +67,16 @@ class PreemptionExecutor {
   using Uids = std::set<std::string, std::less<>>;
   enum class Outcome { kDone, kWake, kFailed };
 
-  void clear_nominations(const RunRef& run, sdk::Pod preemptor);
+  void start(const RunRef& run, const std::vector<sdk::Pod>& preemptors,
+             const std::set<std::string>& nodes, const std::vector<sdk::Pod>& victims);
+  void clear_nominations(const RunRef& run, sdk::Pod preemptor, std::string_view node_name);
   [[nodiscard]] Uids waiting_on_permit() const;
   void evict(const RunRef& run, const Victim& victim, const Uids& waiting);
   bool evict_in_memory(const Run& run, const Victim& victim, const Uids& waiting);
   void mark(const RunRef& run, const Victim& victim);
   void remove(const RunRef& run, const Victim& victim);
   void tell(const Run& run, const Victim& victim, bool in_memory) const;
-  void wake(const std::string& uid);
+  void wake(const std::vector<std::string>& uids, int64_t delay_ms);
   // Sends the request; the answer arrives on the loop.
   template <typename Then>
   void send(sdk::Host::ApiRequest request, Then then);
@@ -81,6 +88,7 @@ class PreemptionExecutor {
   sdk::Host host_;
   std::string plugin_name_;
   sdk::HistogramMetric victims_;
+  sdk::HistogramMetric group_victims_;
   sdk::HistogramMetric duration_;                          // result: success or error
   sdk::CounterMetric executions_;                          // the same
   std::map<std::string, RunRef, std::less<>> runs_;        // by UID of the preemptor

@@ -1,0 +1,83 @@
+// What a group does with room that is its, or may become its: nominations and evictions.
+
+#include <algorithm>
+#include <numeric>
+
+#include "framework/cycle/group_cycle.hpp"
+
+namespace plimsoll {
+
+// Members do not keep room from one another: those with a nomination are tried first, and there.
+GroupCycle::Order GroupCycle::take_nominations() {
+  for (Member& member : members_) {
+    member.target = member.nominated_to;
+    if (!member.nominated_to.empty()) state_.nominator.remove(member.uid);
+  }
+  Order order(members_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_partition(order, [this](size_t i) { return !members_[i].target.empty(); });
+  return order;
+}
+
+void GroupCycle::give_back_nomination(const Member& member) {
+  if (member.nominated_to.empty()) return;
+  state_.nominator.add(member.pod, Nominating::to(member.nominated_to));
+}
+
+// Null: the profile evicts nobody for groups.
+GroupPreemption* GroupCycle::preemption() const {
+  const std::string name =
+      std::string(GroupPreemption::kService) + "/" + framework_->scheduler_name();
+  const void* found = state_.environment.services.find(name, 1);
+  return found == nullptr ? nullptr : *static_cast<GroupPreemption* const*>(found);
+}
+
+GroupCycle::Evictions GroupCycle::evict() {
+  using Outcome = GroupPreemption::Decision::Outcome;
+  GroupPreemption* evictor = preemption();
+  if (evictor == nullptr) return {};
+  std::vector<PodRef> seen;
+  std::vector<const plimsoll_pod*> pods;
+  // In the order of the next attempt, in which those who get a nomination come first.
+  for (const Member& member : members_) {
+    const bool known = member.nominated_to.empty() || member.pod->nominated_node_name.len != 0;
+    seen.push_back(known ? member.pod : nominated_copy(member.pod, member.nominated_to));
+    pods.push_back(seen.back().get());
+  }
+  // Where the group has to stay in one of these.
+  std::vector<std::span<const uint32_t>> domains;
+  if (!wish_.required.empty()) {
+    for (const GroupDomain& domain : domains_) domains.emplace_back(domain.slots);
+    if (domains.empty()) return {};
+  }
+  const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
+  const GroupPreemption::Decision decision =
+      evictor->preempt({object_->uid, pods, missing, object_->priority, domains});
+  Evictions evictions{decision.message, false};
+  switch (decision.outcome) {
+    case Outcome::kEvicts:
+    case Outcome::kWaits:
+      evictions.help = true;
+      break;
+    case Outcome::kNoRoom:
+      placed_ = decision.placed;
+      evictions.said = scheduled() < needed_ ? quorum_message(decision.remaining)
+                                             : "there is no room without those who may go";
+      if (!domains.empty()) evictions.said = no_domain_message(evictions.said);
+      placed_ = 0;
+      break;
+    case Outcome::kIneligible:
+    case Outcome::kRefused:
+      break;
+  }
+  if (decision.outcome == Outcome::kWaits || decision.outcome == Outcome::kIneligible)
+    return evictions;
+  for (Member& member : members_) member.nominating = Nominating::clear();
+  for (const GroupDryRun::Place& place : decision.places) {
+    const auto at = std::ranges::find(pods, place.pod) - pods.begin();
+    members_[static_cast<size_t>(at)].nominating = Nominating::to(place.node);
+  }
+  return evictions;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,257 @@
+#include "framework/placement/group_run.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+// A kind is told of so many changes in the time of a look.
+constexpr size_t kTellsPerLook = 8;
+
+PodRef not_owned(const plimsoll_pod& pod) {
+  return {PodRef(), &pod};  // it outlives the dry run
+}
+
+}  // namespace
+
+void GroupRun::Cost::add(const Unit& unit) {
+  violations += unit.breaks_budget ? 1 : 0;
+  pods += unit.who.pods.size();
+  highest = std::max(highest, unit.who.priority);
+  priorities +=
+      (int64_t{unit.who.priority} - INT32_MIN) * static_cast<int64_t>(unit.who.pods.size());
+}
+
+GroupRun::GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
+                   std::string_view plugin, size_t most_kinds, size_t& looks_left)
+    : cluster_(cluster),
+      framework_of_(framework_of),
+      plugin_(plugin),
+      most_kinds_(most_kinds),
+      looks_left_(looks_left),
+      rows_(cluster.row_slots()),
+      spots_(rows_.size()) {}
+
+void GroupRun::leave_room_for_nominated(const Nominator& nominator,
+                                        std::span<const GroupDryRun::Member> members) {
+  std::unordered_set<std::string_view> uids;
+  int32_t lowest = INT32_MAX;
+  for (const auto& member : members) {
+    uids.insert(view(member.pod->meta.uid));
+    lowest = std::min(lowest, member.pod->priority);
+  }
+  for (const NominatedNode& nominated : nominator.by_node()) {
+    const size_t row = row_of(nominated.name);
+    if (row == kNoRow) continue;
+    for (const PodRef& pod : nominated.pods) {
+      if (pod->priority >= lowest && !uids.contains(view(pod->meta.uid))) change(*pod, row, true);
+    }
+  }
+}
+
+size_t GroupRun::row_of(std::string_view name) const {
+  const NodeInfo* node = cluster_.node(name);
+  if (node == nullptr) return kNoRow;
+  const auto at = std::lower_bound(rows_.begin(), rows_.end(), node->slot());
+  const bool known = at != rows_.end() && *at == node->slot();
+  return known ? static_cast<size_t>(at - rows_.begin()) : kNoRow;
+}
+
+// ---- kinds
+
+GroupRun::Kind* GroupRun::kind_of(const GroupDryRun::Member& member) {
+  Framework* framework = framework_of_(*member.pod);
+  std::string signature(reinterpret_cast<const char*>(&member.kind), sizeof member.kind);
+  signature.append(reinterpret_cast<const char*>(&framework), sizeof framework);
+  signature += std::to_string(member.pod->priority) + "/" +
+               std::to_string(member.pod->preemption_policy) + "/";
+  bool is_signed = framework != nullptr;
+  if (framework != nullptr) {
+    PluginMask without = framework->run_sign(*member.pod, signature);
+    for (size_t i = 0; i < framework->plugin_count(); ++i)
+      if (framework->plugin_name(static_cast<PluginIndex>(i)) == plugin_) without.reset(i);
+    is_signed = without.none();
+  }
+  if (is_signed) {
+    const auto known = by_signature_.find(signature);
+    if (known != by_signature_.end() && known->second->is_shared) return known->second;
+  }
+  if (kinds_.size() == most_kinds_) return nullptr;
+  Kind& kind = *kinds_.emplace_back(std::make_unique<Kind>());
+  begin(kind, framework, *member.pod);
+  if (is_signed) by_signature_[signature] = &kind;
+  return &kind;
+}
+
+void GroupRun::begin(Kind& kind, Framework* framework, const plimsoll_pod& pod) {
+  kind.framework = framework;
+  kind.first = &pod;
+  if (framework == nullptr) return;
+  kind.cycle = framework->new_cycle();
+  PreFilterOutcome outcome = framework->run_pre_filter(*kind.cycle, pod);
+  kind.is_possible = outcome.status.ok();
+  kind.is_narrowed = outcome.narrowed;
+  kind.names.insert(outcome.node_names.begin(), outcome.node_names.end());
+  // What looks beyond the node goes by terms of the pod that signatures leave out.
+  const auto filters = framework->at(ExtensionPoint::kFilter);
+  kind.is_shared = std::none_of(filters.begin(), filters.end(), [&](const Framework::Slot& slot) {
+    return !kind.cycle->skip_filter.test(slot.plugin) &&
+           (framework->filter_aspects(slot.plugin) & PLIMSOLL_ASPECT_CLUSTER) != 0;
+  });
+  for (const Change& change : changes_)
+    if (kind.is_possible && !tell(kind, *kind.cycle, change)) kind.is_possible = false;
+}
+
+// False: a plugin failed.
+bool GroupRun::tell(Kind& kind, CycleContext& cycle, const Change& change) const {
+  const plimsoll_node_info& node = *node_at(change.row).abi();
+  return (change.added ? kind.framework->run_add_pod(cycle, *kind.first, *change.pod, node)
+                       : kind.framework->run_remove_pod(cycle, *kind.first, *change.pod, node))
+      .ok();
+}
+
+// ---- changes
+
+NodeInfo& GroupRun::copy_at(size_t row) {
+  auto& copy = spots_[row].node;
+  if (copy == nullptr) copy = std::make_unique<NodeInfo>(*cluster_.node_at(rows_[row]));
+  return *copy;
+}
+
+void GroupRun::change(const plimsoll_pod& pod, size_t row, bool added) {
+  NodeInfo& node = copy_at(row);
+  if (added) {
+    node.add_pod(not_owned(pod));
+  } else {
+    node.remove_pod(pod);
+  }
+  spots_[row].version = ++version_;
+  looks_left_ -= std::min(looks_left_, kinds_.size() / kTellsPerLook);
+  const Change& change = changes_.emplace_back(&pod, row, added);
+  for (auto& kind : kinds_)
+    if (kind->is_possible && !tell(*kind, *kind->cycle, change)) kind->is_possible = false;
+}
+
+void GroupRun::roll_back(size_t mark) {
+  while (changes_.size() > mark) {
+    const Change last = changes_.back();
+    change(*last.pod, last.row, !last.added);
+    changes_.resize(changes_.size() - 2);
+  }
+}
+
+// ---- verdicts
+
+bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
+                      const NodeInfo& node) {
+  if (looks_left_ > 0) --looks_left_;
+  return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
+}
+
+bool GroupRun::passes(Kind& kind, const plimsoll_pod& pod, size_t row) {
+  if (!kind.is_possible) return false;
+  const NodeInfo& node = node_at(row);
+  if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
+  return passes(kind, *kind.cycle, pod, node);
+}
+
+bool GroupRun::passes_cleared(Kind& kind, const plimsoll_pod& pod, size_t row, int32_t floor) {
+  if (!kind.is_possible) return false;
+  const NodeInfo& node = node_at(row);
+  if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
+  if (spots_[row].is_cleared) return passes(kind, *kind.cycle, pod, node);
+  std::vector<PodRef> lower;
+  if (node.lowest_priority() >= floor) return false;
+  for (const PodRef& other : node.pods())
+    if (other->priority < floor) lower.push_back(other);
+  NodeInfo cleared(node);
+  const auto cycle = kind.cycle->clone();
+  for (const PodRef& other : lower) {
+    cleared.remove_pod(*other);
+    if (!kind.framework->run_remove_pod(*cycle, *kind.first, *other, *cleared.abi()).ok())
+      return false;
+  }
+  if (!passes(kind, *cycle, pod, cleared)) return false;
+  spots_[row].is_cleared = true;
+  for (const PodRef& other : lower) change(*other, row, false);
+  return kind.is_possible;
+}
+
+// ---- units
+
+void GroupRun::set_units(std::vector<Unit> units) {
+  units_ = std::move(units);
+  for (size_t i = 0; i < units_.size(); ++i) {
+    for (const size_t row : units_[i].rows) {
+      if (row == kNoRow) continue;
+      std::vector<size_t>& here = spots_[row].units;
+      if (here.empty() || here.back() != i) here.push_back(i);
+    }
+  }
+}
+
+void GroupRun::set_gone(Unit& unit, bool gone) {
+  unit.gone = gone;
+  for (size_t i = 0; i < unit.rows.size(); ++i) {
+    if (unit.rows[i] != kNoRow) change(*unit.who.pods[i], unit.rows[i], !gone);
+  }
+}
+
+bool GroupRun::fits_as_it_is(Kind& kind, const plimsoll_pod& pod, size_t row) {
+  kind.trials.resize(rows_.size());
+  Trial& known = kind.trials[row];
+  const uint64_t version = version_of(kind, row);
+  if (std::exchange(known.version, version) != version) {
+    known.fits_as_it_is = passes(kind, pod, row);
+  }
+  return known.fits_as_it_is;
+}
+
+const GroupRun::Trial& GroupRun::trial(Kind& kind, const plimsoll_pod& pod, size_t row) {
+  kind.trials.resize(rows_.size());
+  Trial& known = kind.trials[row];
+  if (is_known(kind, row)) return known;
+  known.victims_version = version_of(kind, row);
+  known.evicts.clear();
+  known.cost = {};
+  known.fits = false;
+  if (kind.is_possible) look_for_victims(kind, pod, row, known);
+  return known;
+}
+
+// All go; then those stay who can, in their order. Room that a unit leaves on other nodes does not
+// count here.
+void GroupRun::look_for_victims(Kind& kind, const plimsoll_pod& pod, size_t row, Trial& out) {
+  std::vector<size_t> here = spots_[row].units;
+  std::erase_if(here, [this](size_t each) { return units_[each].gone; });
+  if (here.empty() || (kind.is_narrowed && !kind.names.contains(node_at(row).name()))) return;
+  NodeInfo node(node_at(row));
+  const auto cycle = kind.cycle->clone();
+  const auto move = [&](const Unit& unit, bool added) {
+    for (size_t i = 0; i < unit.rows.size(); ++i) {
+      if (unit.rows[i] != row) continue;
+      const plimsoll_pod& one = *unit.who.pods[i];
+      if (added) {
+        node.add_pod(not_owned(one));
+      } else {
+        node.remove_pod(one);
+      }
+      const auto& tell = added ? &Framework::run_add_pod : &Framework::run_remove_pod;
+      if (!(kind.framework->*tell)(*cycle, *kind.first, one, *node.abi()).ok()) return false;
+    }
+    return true;
+  };
+  for (const size_t each : here)
+    if (!move(units_[each], false)) return;
+  if (!passes(kind, *cycle, pod, node)) return;
+  for (const size_t each : here) {
+    if (!move(units_[each], true)) return;
+    if (passes(kind, *cycle, pod, node)) continue;
+    if (!move(units_[each], false)) return;
+    out.evicts.push_back(each);
+    out.cost.add(units_[each]);
+  }
+  out.fits = true;
+}
+
+}  // namespace plimsoll
