@@ -216,6 +216,10 @@ class World final : public ApiWriter {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  uint64_t versions() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<uint64_t>(version_) + pods_.size();
+  }
   void fail_bind(const std::string& pod) {
     const std::lock_guard lock(mutex_);
     failing_.insert(pod);
@@ -230,14 +234,29 @@ class World final : public ApiWriter {
     }});
     done.get_future().wait();
   }
-  // Until all that was posted, and all bindings, have ended.
+  // Until all that was posted, and all bindings, have ended. What the loop is at posts the next
+  // thing: so nothing is to be seen for several rounds, in each of which it has handled what there
+  // was.
   void settle() {
-    for (int still = 0; still < 3;) {
+    std::vector<uint64_t> before;
+    for (int still = 0; still < 4;) {
       on_loop([] {});
       on_loop([] {});
       const SchedulerStats now = scheduler_->stats();
+      std::vector<uint64_t> seen{now.attempts,
+                                 now.scheduled,
+                                 now.assumed_pods,
+                                 now.queue.active,
+                                 now.queue.unschedulable,
+                                 now.queue.gated,
+                                 now.binding,
+                                 now.inbox,
+                                 requests(),
+                                 versions()};
       const bool quiet = stepwise_ || now.queue.active + now.queue.backoff == 0;
-      still = now.inbox == 0 && now.binding == 0 && quiet ? still + 1 : 0;
+      const bool ended = now.inbox == 0 && now.binding == 0 && quiet && seen == before;
+      still = ended ? still + 1 : 0;
+      before = std::move(seen);
       std::this_thread::yield();
     }
   }
