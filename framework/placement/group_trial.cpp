@@ -124,6 +124,7 @@ class EvictionRun {
         framework_of_(framework_of),
         unit_of_(unit_of),
         looks_left_(4 * GroupTrial::most_looks(cluster.row_slots().size())),
+        looks_for_places_(looks_left_ / 4 * 3),
         most_kinds_(most_kinds_to_evict(cluster.row_slots().size())),
         nodes_(cluster, framework_of, {}, most_kinds_, looks_left_) {}
 
@@ -395,7 +396,7 @@ class EvictionRun {
   // Puts victims back: those on whose nodes the members have room beside them, or elsewhere.
   void spare(const Order& order, Plan& plan) {
     for (auto& unit : nodes_.units()) {
-      if (!unit.gone || nodes_.tired()) continue;
+      if (!unit.gone || looks_left_ < looks_for_places_) continue;
       const size_t before = nodes_.mark();
       const Members places = members_;
       Order moved;
@@ -448,6 +449,7 @@ class EvictionRun {
   const GroupTrial::FrameworkOf& framework_of_;
   const GroupTrial::UnitOf& unit_of_;
   size_t looks_left_;
+  const size_t looks_for_places_;  // are not spent on fewer victims
   const size_t most_kinds_;
   GroupRun nodes_;
   Members members_;
