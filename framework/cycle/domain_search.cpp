@@ -44,15 +44,18 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
     enough = try_domains(order, !is_last) || try_orders_in_domains(order, !is_last);
     if (!error_.ok() || state_.environment.gave_up()) return false;
     if (enough) break;
-    domain_ = nullptr;
     order = given;
   }
-  if (!enough && !has_to) return find_places(order);
+  if (!enough && !has_to) {
+    domain_ = nullptr;
+    return find_places(order);
+  }
   // A node may come into a domain, or out of one.
   if (!enough || placed_ < members_.size()) wait_for_labels();
-  if (enough) enough = put_in_rank_order(order);
-  if (!enough && error_.ok() && !domains_.empty()) say_why_none(order);
-  return enough;
+  if (enough && put_in_rank_order(order)) return true;
+  undo(order);
+  if (has_to && error_.ok() && !domains_.empty()) say_why_none(order);
+  return false;
 }
 
 // Those whose nodes carry the labels; where some of the group run already, it is theirs.
@@ -65,6 +68,7 @@ bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::s
     }
     std::ranges::sort(placed, {}, [](const plimsoll_pod* pod) { return view(pod->meta.name); });
   }
+  domain_ = nullptr;
   domains_.clear();
   std::string theirs;
   if (!common_domain(state_.cluster, keys, placed, theirs)) {
@@ -156,12 +160,15 @@ std::string GroupCycle::no_domain_message(const std::string& first) const {
          " placements are available, first placement status: " + first;
 }
 
-// As kube-scheduler does, by what the first domain says.
+// As kube-scheduler does, by what the first domain says, unless that was tried last.
 void GroupCycle::say_why_none(const Order& order) {
+  const GroupDomain* last = domain_;
   domain_ = &*std::ranges::min_element(domains_, {}, &GroupDomain::value);
-  looks_ = 0;
-  static_cast<void>(place_in(order, true));
-  undo(order);
+  if (domain_ != last || kinds_.size() > 1) {
+    looks_ = 0;
+    static_cast<void>(place_in(order, true));
+    undo(order);
+  }
   if (message_.empty()) return;
   const auto best = std::ranges::max_element(domains_, {}, &GroupDomain::most_pods);
   message_ = no_domain_message(message_);

@@ -30,7 +30,8 @@ ProfileSpec default_spec(const Modules& modules, const std::set<std::string, std
   ProfileSpec spec;
   spec.scheduler_name = kSchedulerName;
   for (const config::DefaultPlugin& plugin : config::default_plugins()) {
-    if (modules.find(plugin.name) == nullptr) continue;
+    // The cases are of clusters without pod groups.
+    if (modules.find(plugin.name) == nullptr || plugin.name == "GangScheduling") continue;
     if (!only.empty() && !only.contains(plugin.name) && !is_needed(plugin.name)) continue;
     const auto own = own_args.find(plugin.name);
     const std::string args = own == own_args.end() ? "{}" : own->second;

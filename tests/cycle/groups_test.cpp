@@ -1612,6 +1612,71 @@ TEST(GroupDomains, NamesAndIndicesAreComparedAsNumbers) {
   EXPECT_FALSE(has_lower_index(*pod("w-abc", ""), *pod("w-7", "")));
 }
 
+// Small random clusters beside a search over all racks, which is exact for pods that are all alike.
+TEST(GroupDomains, NoBetterRackIsPassedOver) {
+  std::mt19937 random(1);
+  const auto draw = [&](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  int in_one = 0, in_part = 0, refused = 0;
+  for (int round = 0; round < 150 && !::testing::Test::HasFailure(); ++round) {
+    World world({.stepwise = false});
+    world.sync();
+    const int wanted = draw(1, 5), needed = draw(1, wanted), each = draw(1, 4);
+    std::vector<std::tuple<size_t, int, std::string>> whole;  // racks that hold all, by preference
+    int most = 0;
+    for (const char* rack : {"a", "b", "c"}) {
+      const int nodes = draw(1, 3);
+      int holds = 0, free = 0;
+      for (int i = 0; i < nodes; ++i) {
+        const int cpu = draw(1, 8);
+        holds += cpu / each;
+        free += cpu;
+        world.add_node(
+            {{"metadata", {{"name", rack + std::to_string(i)}, {"labels", {{"rack", rack}}}}},
+             {"status", {{"allocatable", {{"cpu", std::to_string(cpu)}, {"pods", "110"}}}}}});
+      }
+      if (holds >= wanted) whole.emplace_back(nodes, free, rack);
+      most = std::max(most, std::min(holds, wanted));
+    }
+    for (int i = 0; i < wanted; ++i) {
+      const std::string name = "p" + std::to_string(i);
+      world.save_pod(
+          {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
+           {"spec",
+            {{"schedulerName", "default-scheduler"},
+             {"priority", 0},
+             {"schedulingGroup", {{"podGroupName", "g"}}},
+             {"containers",
+              {{{"name", "c"}, {"resources", {{"requests", {{"cpu", std::to_string(each)}}}}}}}}}},
+           {"status", {{"phase", "Pending"}}}});
+    }
+    world.save_group({{"metadata", {{"name", "g"}, {"namespace", "default"}, {"uid", "g"}}},
+                      {"spec",
+                       {{"priority", 0},
+                        {"schedulingPolicy", {{"gang", {{"minCount", needed}}}}},
+                        {"schedulingConstraints", {{"topology", {{{"key", "rack"}}}}}}}}});
+    world.settle();
+    std::map<std::string, int> bound;  // by rack
+    int sum = 0;
+    for (int i = 0; i < wanted; ++i) {
+      const std::string node = world.node_of("p" + std::to_string(i));
+      if (node.empty()) continue;
+      ++bound[node.substr(0, 1)];
+      ++sum;
+    }
+    EXPECT_LE(bound.size(), 1U) << round;
+    EXPECT_EQ(sum, most >= needed ? most : 0) << round;
+    if (!whole.empty()) {
+      EXPECT_EQ(bound.begin()->first, std::get<2>(*std::ranges::min_element(whole))) << round;
+    }
+    (!whole.empty() ? in_one : sum != 0 ? in_part : refused) += 1;
+  }
+  EXPECT_GE(in_one, 50);
+  EXPECT_GE(in_part, 10);
+  EXPECT_GE(refused, 10);
+}
+
 // Amounts that the profile's filters do not ask for refuse no rack.
 TEST(GroupDomains, WhatFiltersIgnoreDoesNotCount) {
   for (const bool ignored : {false, true}) {

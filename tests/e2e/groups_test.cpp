@@ -1,5 +1,5 @@
-// Pods of a PodGroup against a real API server with the feature gate GenericWorkload: together or
-// not at all, and the group is told.
+// Pods of a PodGroup against a real API server with the feature gates GenericWorkload and
+// TopologyAwareWorkloadScheduling: together or not at all, in one rack, and the group is told.
 
 #include <gmock/gmock.h>
 
@@ -21,7 +21,8 @@ class GroupsTest : public E2eTest {
   static void SetUpTestSuite() {
     E2eTest::SetUpTestSuite();
     for (const char* flag :
-         {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true",
+         {"--feature-gates=GenericWorkload=true,TopologyAwareWorkloadScheduling=true",
+          "--runtime-config=scheduling.k8s.io/v1beta1=true",
           // No controller takes the protection of groups off.
           "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,"
           "StorageObjectInUseProtection,PodGroupProtection"}) {
@@ -30,18 +31,22 @@ class GroupsTest : public E2eTest {
   }
 
  protected:
-  void add_node(const std::string& name, int cpu) {
-    create(kNodes,
-           node_object(name, {{"cpu", std::to_string(cpu)}, {"memory", "64Gi"}, {"pods", "110"}}));
+  void add_node(const std::string& name, int cpu, const std::string& rack = {}) {
+    json node =
+        node_object(name, {{"cpu", std::to_string(cpu)}, {"memory", "64Gi"}, {"pods", "110"}});
+    if (!rack.empty()) node["metadata"]["labels"]["example.com/rack"] = rack;
+    create(kNodes, node);
   }
   [[nodiscard]] std::string groups() const {
     return "/apis/scheduling.k8s.io/v1beta1/namespaces/" + ns() + "/podgroups";
   }
-  void add_group(const std::string& name, int min_count) {
-    create(groups(), {{"apiVersion", "scheduling.k8s.io/v1beta1"},
-                      {"kind", "PodGroup"},
-                      {"metadata", {{"name", name}}},
-                      {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}}}});
+  void add_group(const std::string& name, int min_count, const json& constraints = {}) {
+    json group = {{"apiVersion", "scheduling.k8s.io/v1beta1"},
+                  {"kind", "PodGroup"},
+                  {"metadata", {{"name", name}}},
+                  {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", min_count}}}}}}}};
+    if (!constraints.is_null()) group["spec"]["schedulingConstraints"] = constraints;
+    create(groups(), group);
   }
   void add_member(const std::string& name, const std::string& group, const std::string& cpu) {
     json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", cpu}}});
@@ -108,6 +113,21 @@ TEST_F(GroupsTest, FewerThatAreNeededWakeTheGroup) {
     return bound == 2;
   })) << tail(log(), 30);
   EXPECT_TRUE(wait_condition("train", "Scheduled"));
+}
+
+TEST_F(GroupsTest, AllInOneRack) {
+  add_node("alone", 64);
+  add_node("a1", 2, "a");
+  add_node("b1", 2, "b");
+  ASSERT_NO_FATAL_FAILURE(start());
+  add_group("train", 3, {{"topology", {{{"key", "example.com/rack"}}}}});
+  for (const char* name : {"p-0", "p-1", "p-2"}) add_member(name, "train", "1");
+  ASSERT_TRUE(wait_condition("train", "Unschedulable")) << tail(log(), 30);
+  EXPECT_THAT(condition("train")["message"].get<std::string>(),
+              HasSubstr("0/2 placements are available, first placement status: minCount (3)"));
+  add_node("b2", 2, "b");
+  EXPECT_EQ(wait_bound("p-0"), "b1") << tail(log(), 30);
+  EXPECT_EQ(wait_bound("p-1") + wait_bound("p-2"), "b1b2");
 }
 
 TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
