@@ -178,18 +178,17 @@ void ClaimBinding::wait_for_it() {
 }
 
 void ClaimBinding::tell_the_pod() {
-  Json status;
-  if (footprint_ != nullptr)
-    status["nodeAllocatableResourceClaimStatuses"] = footprint_json(*footprint_);
+  Json status = Json::object();
+  Json footprint = footprint_ != nullptr ? footprint_json(*footprint_) : Json::array();
   for (const ClaimToBind& each : *claims_) {
     if (each.extended == nullptr) continue;
     status["extendedResourceClaimStatus"] = mappings_json(*each.extended, each.name);
-    for (Json& entry : status["nodeAllocatableResourceClaimStatuses"]) {
+    for (Json& entry : footprint) {
       if (entry["resourceClaimName"] == kUnnamed) entry["resourceClaimName"] = each.name;
     }
-    if (footprint_ == nullptr) status.erase("nodeAllocatableResourceClaimStatuses");
   }
-  if (status.is_null()) return settle();
+  if (footprint_ != nullptr) status["nodeAllocatableResourceClaimStatuses"] = std::move(footprint);
+  if (status.empty()) return settle();
   host_.api_request(
       pod_status_request(pod_.ns, pod_.name, pod_.uid, std::move(status)),
       [self = shared_from_this()](int code, std::string_view answer) {
