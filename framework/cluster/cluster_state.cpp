@@ -361,6 +361,18 @@ const std::vector<uint32_t>& ClusterState::row_slots() const {
 
 // ---- ClusterState: pods
 
+bool PlacedMembers::ByName::operator()(const plimsoll_pod* a, const plimsoll_pod* b) const {
+  const std::string_view one = view(a->meta.name), other = view(b->meta.name);
+  return one != other ? one < other : std::less<>()(a, b);
+}
+
+std::vector<const plimsoll_pod*> PlacedMembers::living_pods() const {
+  std::vector<const plimsoll_pod*> found;
+  std::ranges::copy_if(pods, std::back_inserter(found),
+                       [](const plimsoll_pod* pod) { return pod->meta.deletion_ms == 0; });
+  return found;
+}
+
 void ClusterState::join_group(const plimsoll_pod& pod) {
   if (pod.group.len == 0) return;
   PlacedMembers& group = groups_[group_key(view(pod.meta.ns), view(pod.group))];

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "framework/api/objects.hpp"
@@ -80,8 +80,12 @@ enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
 // The pods of one PodGroup (spec.schedulingGroup) that have a node.
 struct PlacedMembers {
-  std::unordered_set<const plimsoll_pod*> pods;
+  struct ByName {
+    bool operator()(const plimsoll_pod* a, const plimsoll_pod* b) const;
+  };
+  std::set<const plimsoll_pod*, ByName> pods;
   size_t living = 0;  // of these, so many that are not being deleted
+  [[nodiscard]] std::vector<const plimsoll_pod*> living_pods() const;  // by name
 };
 
 class ClusterState {

@@ -185,11 +185,13 @@ void Bindings::binding_failed(const std::string& uid, const Status& status,
   const bool tell = !attempt->seen_bound;
   const ClusterEvent freed = assigned_pod_deleted(attempt->assumed);
   if (tell && !status.rejected()) state_.queue.move_all(freed, state_.now_ms(), {});
-  if (attempt->deleted || attempt->seen_bound) {
+  const PodRef pod = attempt->current();
+  // One that is being deleted is not of its group any more.
+  const bool leaves = pod->meta.deletion_ms != 0 && state_.policy.group_gate(*pod);
+  if (attempt->deleted || attempt->seen_bound || leaves) {
     state_.queue.done(uid);
     state_.queue.forget(uid);
   } else {
-    const PodRef pod = attempt->current();
     if (attempt->binding) {
       state_.queue.restore(pod, {}, state_.now_ms());
     } else if (diagnosis) {

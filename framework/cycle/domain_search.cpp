@@ -62,12 +62,8 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
 bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
                               bool has_to) {
   std::vector<const plimsoll_pod*> placed;
-  if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name)) {
-    for (const plimsoll_pod* pod : known->pods) {
-      if (pod->meta.deletion_ms == 0) placed.push_back(pod);
-    }
-    std::ranges::sort(placed, {}, [](const plimsoll_pod* pod) { return view(pod->meta.name); });
-  }
+  if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name))
+    placed = known->living_pods();
   domain_ = nullptr;
   domains_.clear();
   std::string theirs;
@@ -116,7 +112,9 @@ void GroupCycle::judge_domains(const std::map<std::string, std::string>& args) {
 bool GroupCycle::try_domains(Order& order, bool all) {
   const GroupDomain* best = nullptr;
   size_t most = 0;
+  const size_t most_looks = most_first_looks(state_.cluster.node_count());
   for (const GroupDomain& domain : domains_) {
+    if (looks_ > most_looks) break;
     if (!domain.may_hold || domain.most_pods <= most) continue;
     domain_ = &domain;
     const bool enough = place_in(order, true);
@@ -140,7 +138,9 @@ bool GroupCycle::try_domains(Order& order, bool all) {
 bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
   if (kinds_.size() < 2) return false;
   const Order given = order;
+  const size_t most_looks = most_first_looks(state_.cluster.node_count());
   for (const GroupDomain& domain : domains_) {
+    if (looks_ > most_looks) break;
     if (!domain.may_hold || !error_.ok() || state_.environment.gave_up()) continue;
     domain_ = &domain;
     order = given;

@@ -23,6 +23,8 @@ namespace {
 
 // What a decision costs beside looks at nodes, in such looks.
 constexpr size_t kLooksPerDecision = 100;
+// And what it costs to begin with all members anew, for so many of them.
+constexpr size_t kMembersPerLook = 4;
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
@@ -64,12 +66,7 @@ void GroupCycle::gather(const QueuedGroup& group) {
 std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& object) const {
   const PlacedMembers* placed = state_.cluster.members(group.ns, group.name);
   std::vector<const plimsoll_pod*> all;
-  if (placed != nullptr) {
-    for (const plimsoll_pod* pod : placed->pods) {
-      if (pod->meta.deletion_ms == 0) all.push_back(pod);
-    }
-    std::ranges::sort(all, {}, [](const plimsoll_pod* pod) { return view(pod->meta.name); });
-  }
+  if (placed != nullptr) all = placed->living_pods();
   for (const Member& member : members_) all.push_back(member.pod.get());
   const auto differ = [&](auto&& of) -> const plimsoll_pod* {
     for (const plimsoll_pod* pod : all) {
@@ -127,6 +124,8 @@ bool GroupCycle::waits_for_kinds() {
     message_ = full_name(*member.pod) + ": " +
                fit_error_message(member.first.diagnosis, state_.environment.reasons);
     refuse(member, member.first.diagnosis);
+    // Whichever of them is still there then is woken for all.
+    for (const Member& other : members_) state_.lost_kinds.waits(other.uid);
     return true;
   }
   return false;
@@ -226,6 +225,7 @@ void GroupCycle::refuse(const Member& member, const Diagnosis& diagnosis) {
     return;
   }
   GroupRefusal& last = refusals_.back();
+  last.others = true;
   last.rejectors.insert(diagnosis.rejectors.begin(), diagnosis.rejectors.end());
   last.pending.insert(diagnosis.pending.begin(), diagnosis.pending.end());
 }
@@ -236,6 +236,7 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   size_t remaining = order.size();
   const size_t nodes = state_.cluster.node_count();
   bool too_much = false;
+  looks_ += order.size() / kMembersPerLook;
   for (Member& member : members_) {
     member.now = {};
     if (first) member.fate = Member::Fate::kNotReached;
@@ -531,12 +532,17 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
     text.resize(kLongestMessage);
     while (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
   }
+  // Another object of this name has not been told.
+  if (group.told_to != object_->uid) group.told.clear();
+  constexpr std::string_view kScheduled = "Scheduled: ";
+  if (group.told == kScheduled) return;
   std::string said = std::string(reason) + ": " + text;
   if (group.told == said || (group.told.empty() && object_->status == status &&
                              object_->reason == reason && object_->message == text)) {
     return;
   }
   group.told = std::move(said);
+  group.told_to = object_->uid;
   const bool stays = object_->status == status && !object_->transition_time.empty();
   const std::chrono::system_clock::time_point now{std::chrono::milliseconds(state_.now_ms())};
   ApiRequest request;

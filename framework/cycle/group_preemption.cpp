@@ -73,9 +73,10 @@ GroupCycle::Evictions GroupCycle::evict() {
   if (decision.outcome == Outcome::kWaits || decision.outcome == Outcome::kIneligible)
     return evictions;
   for (Member& member : members_) member.nominating = Nominating::clear();
-  for (const GroupDryRun::Place& place : decision.places) {
-    const auto at = std::ranges::find(pods, place.pod) - pods.begin();
-    members_[static_cast<size_t>(at)].nominating = Nominating::to(place.node);
+  size_t at = 0;
+  for (const GroupDryRun::Place& place : decision.places) {  // in the order of the members
+    while (pods[at] != place.pod) ++at;
+    members_[at].nominating = Nominating::to(place.node);
   }
   return evictions;
 }

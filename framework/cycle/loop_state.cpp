@@ -106,11 +106,7 @@ VictimUnit LoopState::unit_of(const plimsoll_pod& pod) const {
   unit.is_whole_group = group->disrupts_all;
   const PlacedMembers* members = group->disrupts_all ? cluster.members(ns, name) : nullptr;
   if (members == nullptr || pod.meta.deletion_ms != 0) return unit;
-  unit.pods.clear();
-  for (const plimsoll_pod* member : members->pods) {
-    if (member->meta.deletion_ms == 0) unit.pods.push_back(member);
-  }
-  std::ranges::sort(unit.pods, {}, [](const plimsoll_pod* each) { return view(each->meta.name); });
+  unit.pods = members->living_pods();
   return unit;
 }
 

@@ -111,6 +111,7 @@ GroupFacts ProfilesPolicy::group(std::string_view ns, std::string_view name) {
   facts.known = group->object.meta.deletion_ms == 0;
   facts.priority = group->priority;
   facts.needed = static_cast<size_t>(group->min_count);
+  facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
   const PlacedMembers* placed = cluster_.members(ns, name);
   if (placed != nullptr) facts.placed = placed->living;
   return facts;

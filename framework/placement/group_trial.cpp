@@ -105,6 +105,9 @@ class PlaceRun {
 // So many nodes where evictions would help are enough for a choice; fewer for pods whose nodes are
 // all tried again with each member.
 constexpr size_t kEnoughRows = 100, kEnoughFreshRows = 16;
+// A pod whose grace period has longer to go than this counts as one that stays: whoever makes pods
+// chooses it.
+constexpr int64_t kLongestGraceMs = 10 * 60'000;
 // Each kind keeps what it knows of every node.
 size_t most_kinds_to_evict(size_t nodes) {
   return std::clamp(400'000 / (nodes + 1), GroupTrial::kMaxKinds, size_t{512});
@@ -218,7 +221,8 @@ class EvictionRun {
       std::vector<const plimsoll_pod*> going;
       for (const PodRef& pod : nodes.node_at(row).pods()) {
         if (pod->meta.deletion_ms == 0) continue;
-        if (query_.now_ms < pod->meta.deletion_ms + GroupTrial::kLongestWaitMs)
+        const int64_t left = pod->meta.deletion_ms - query_.now_ms;
+        if (left > -GroupTrial::kLongestWaitMs && left <= kLongestGraceMs)
           going.push_back(pod.get());
       }
       for (const plimsoll_pod* pod : going) nodes.change(*pod, row, false);
@@ -327,14 +331,21 @@ class EvictionRun {
     Plan plan;
     remaining_ = order.size();
     for (Member& member : members_) member.row = GroupRun::kNoRow;
+    // Kinds that had no place, and after how many changes: rows that are known cost no look.
+    std::map<const GroupRun::Kind*, size_t> none;
     for (const size_t each : order) {
       if (plan.placed + remaining_ < query_.needed || nodes_.tired()) break;
       --remaining_;
       Member& member = members_[each];
       if (member.kind->framework == nullptr || !member.kind->framework->go_on().ok()) break;
+      if (const auto at = none.find(member.kind); at != none.end() && at->second == nodes_.mark())
+        continue;
       size_t row = room_as_it_is(member);
       if (row == GroupRun::kNoRow && evict) row = room_by_eviction(member);
-      if (row == GroupRun::kNoRow) continue;
+      if (row == GroupRun::kNoRow) {
+        none[member.kind] = nodes_.mark();
+        continue;
+      }
       put(member, row);
       ++plan.placed;
     }

@@ -101,6 +101,12 @@ std::optional<PluginIndex> SchedulingQueue::group_gate(QueuedGroup& group) {
 }
 
 void SchedulingQueue::represent(QueuedGroup& group, const QueuedPod& member) {
+  // Plugins are numbered by profile: what one of another refused says nothing here.
+  if (group.entry.profile != member.profile) {
+    group.refusals.clear();
+    group.entry.rejectors.clear();
+    group.entry.pending.clear();
+  }
   group.entry.pod = member.pod;
   group.entry.profile = member.profile;
 }
@@ -181,10 +187,11 @@ void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
     return;
   }
   entry.place = QueuePlace::kInFlight;
+  const bool other_profile = entry.profile != group.members.front()->profile;
   represent(group, *group.members.front());
   count_holders(entry, +1);
-  if (was_held) {
-    group.held = nullptr;
+  if (was_held || other_profile) {
+    if (was_held) group.held = nullptr;
     requeue(entry, Strategy::kImmediately, entry.queued_ms);
   } else {
     put(entry, place);
@@ -207,7 +214,9 @@ void SchedulingQueue::update_member(QueuedPod& member, const std::vector<SeenEve
     if (equal(refusal.pod->meta.uid, member.pod->meta.uid)) refusal.pod = member.pod;
   }
   for (const SeenEvent& each : seen) {
-    const Strategy strategy = worth_requeuing(entry, each);
+    // Its own change, which hints know by its UID; refusals stand for others of its kind.
+    const Strategy strategy =
+        worth_requeuing(*member.pod, member.profile, entry.rejectors, entry.pending, each);
     if (strategy == Strategy::kSkip) continue;
     const Cause cause(*this, each.event.label);
     return requeue(entry, strategy, now_ms);
@@ -225,8 +234,8 @@ void SchedulingQueue::group_changed(std::string_view ns, std::string_view name, 
   const bool complete = has_quorum(group);
   const bool waited = group.gate == Gate::kGroup || group.gate == Gate::kQuorum;
   const bool other_gate = complete == waited || group.facts.known != before.known;
-  if (other_gate || group.facts.needed < before.needed)
-    requeue(entry, Strategy::kImmediately, now_ms);
+  const bool asks_less = group.facts.needed < before.needed || group.facts.wish != before.wish;
+  if (other_gate || asks_less) requeue(entry, Strategy::kImmediately, now_ms);
 }
 
 // ---- attempts
@@ -272,6 +281,10 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   member.pending.clear();
   QueuedGroup& group = join(member, now_ms);
   QueuedPod& entry = group.entry;
+  if (entry.place == QueuePlace::kUnschedulable && group.gate == QueuedGroup::Gate::kQuorum) {
+    if (has_quorum(group)) requeue(entry, Strategy::kAfterBackoff, now_ms);
+    return;
+  }
   const bool waits = entry.place == QueuePlace::kUnschedulable && !entry.gated_by;
   if (entry.place != QueuePlace::kInFlight && !waits) return;
   std::set<PluginIndex> rejectors = entry.rejectors;

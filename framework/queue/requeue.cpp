@@ -83,6 +83,11 @@ SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
   Strategy best = Strategy::kSkip;
   for (const GroupRefusal& refusal : pod.group->refusals) {
     if (best == Strategy::kImmediately) break;
+    const auto is_asked = [&](PluginIndex plugin) {
+      return is_interested(seen, pod.profile, plugin);
+    };
+    if (refusal.others && std::ranges::any_of(refusal.rejectors, is_asked))
+      best = Strategy::kAfterBackoff;
     best = std::max(
         best, worth_requeuing(*refusal.pod, pod.profile, refusal.rejectors, refusal.pending, seen));
   }

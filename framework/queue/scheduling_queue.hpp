@@ -56,6 +56,7 @@ struct GroupFacts {
   int32_t priority = 0;
   size_t needed = 1;  // pods
   size_t placed = 0;  // pods that have a node already
+  std::string wish;   // what else it is refused for: another one is worth a try at once
 };
 
 // What the queue needs from the profiles.
@@ -130,6 +131,7 @@ struct GroupRefusal {
   PodRef pod;
   std::set<PluginIndex> rejectors;
   std::set<PluginIndex> pending;
+  bool others = false;  // it stands for pods of other kinds, too
 };
 
 struct QueuedGroup {
@@ -144,7 +146,8 @@ struct QueuedGroup {
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
-  std::string told;                    // what the cycle last wrote about it
+  std::string told;                    // what the cycle last wrote about it,
+  std::string told_to;                 // into the object of this UID
   size_t counted = 0;                  // of the members, in the sizes of its place
 };
 

@@ -729,6 +729,21 @@ TEST_F(GroupTest, ARefusedGroupHoldsNothing) {
   EXPECT_LE(world_.requests(), written + 2);
 }
 
+TEST_F(GroupTest, AnotherGroupOfItsNameIsToldAgain) {
+  node("n", "1");
+  group(2);
+  for (const char* name : {"a", "b"}) pod(name, "2");
+  const std::string said = world_.condition("g");
+  EXPECT_TRUE(said.starts_with("False/Unschedulable: minCount (2)")) << said;
+  world_.delete_group("g");
+  world_.settle();
+  Json again = group_of(2);
+  again["metadata"]["uid"] = "another";
+  world_.save_group(again);
+  world_.settle();
+  EXPECT_EQ(world_.condition("g"), said);
+}
+
 TEST_F(GroupTest, PodsMayComeBeforeTheGroupAndAreHeldUntilAllAreThere) {
   node("n", "8");
   pod("a", "1");

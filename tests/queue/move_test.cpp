@@ -128,7 +128,7 @@ class GroupQueueTest : public QueueTest {
     return pod(name, priority, R"(,"schedulingGroup":{"podGroupName":")" + group + "\"}" + extra);
   }
   void known(const std::string& name, size_t needed, int priority = 0, size_t placed = 0) {
-    policy_.groups[name] = {true, priority, needed, placed};
+    policy_.groups[name] = {true, priority, needed, placed, {}};
     queue_.group_changed("ns", name, now_);
   }
   QueuedGroup& popped_group() {
@@ -236,6 +236,55 @@ TEST_F(GroupQueueTest, WhoHasAPlaceLeavesAndMayComeBack) {
   EXPECT_EQ(place("c"), "error-backoff");
   queue_.flush(now_ + 3000);
   EXPECT_EQ(popped_group().members.size(), 2U);
+}
+
+// Plugins are numbered by profile.
+TEST_F(GroupQueueTest, WhatPluginsOfAnotherProfileSaidIsForgotten) {
+  const std::string in_g = R"(,"schedulingGroup":{"podGroupName":"g"})";
+  known("g", 1);
+  queue_.add(member("a"), now_);
+  queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
+  queue_.add(pod("b", 0, in_g + kGated, "", "other"), now_);
+  EXPECT_EQ(place("b"), "gated");
+  EXPECT_EQ(queue_.group("ns", "g")->entry.rejectors, std::set<PluginIndex>{kGates});
+  queue_.remove("uid-b");
+  queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
+  queue_.add(pod("c", 0, in_g, "", "other"), now_);
+  queue_.remove("uid-a");
+  EXPECT_EQ(queue_.group("ns", "g")->entry.rejectors, std::set<PluginIndex>{});
+  EXPECT_EQ(place("c"), "active");
+}
+
+TEST_F(GroupQueueTest, WhoComesBackMakesItCompleteAgain) {
+  known("g", 3);
+  for (const char* name : {"a", "b", "c"}) queue_.add(member(name), now_);
+  QueuedGroup& group = popped_group();
+  for (const char* name : {"a", "b", "c"}) queue_.take_member(std::string("uid-") + name);
+  queue_.reject_group(group, {}, now_);
+  for (const char* name : {"a", "b", "c"}) {
+    queue_.done(std::string("uid-") + name);
+    queue_.restore(member(name), {}, now_);  // all were cancelled before the first of them is here
+    EXPECT_EQ(place(name), std::string(name) == "c" ? "error-backoff" : "gated");
+  }
+}
+
+TEST_F(GroupQueueTest, IsWokenByAnyPodsOwnChangeAndByAnotherWish) {
+  policy_.registered.push_back(
+      {plugin_key(0, kFit),
+       {symbols_.intern(kResourcePod), PLIMSOLL_ACTION_UPDATE_POD_TOLERATION, 0}});
+  known("g", 1);
+  for (const char* name : {"a", "b"}) queue_.add(member(name), now_);
+  queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
+  policy_.asked.clear();
+  queue_.update(member("b", "g", R"(,"tolerations":[{"key":"k","operator":"Exists"}])"), now_);
+  EXPECT_EQ(policy_.asked, (std::vector<std::pair<std::string, PluginIndex>>{{"b", kFit}}));
+  EXPECT_EQ(place("a"), "backoff");
+  queue_.flush(now_ += 2000);
+  queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
+  EXPECT_EQ(place("a"), "unschedulable");
+  policy_.groups["g"].wish = "any rack";
+  queue_.group_changed("ns", "g", now_);
+  EXPECT_EQ(place("a"), "active");
 }
 
 TEST_F(GroupQueueTest, AStrangersGroupCostsAsMuchAsItHasPods) {

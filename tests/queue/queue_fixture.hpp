@@ -35,7 +35,9 @@ class FakePolicy : public QueuePolicy {
     on(kClosed, kResourceNode, PLIMSOLL_ACTION_DELETE);
   }
 
-  ProfileIndex profile(const plimsoll_pod&) override { return 0; }
+  ProfileIndex profile(const plimsoll_pod& pod) override {
+    return view(pod.scheduler_name) == "other" ? 1 : 0;
+  }
   std::optional<PluginIndex> gate(const plimsoll_pod& pod) override {
     ++gates_run;
     if (pod.scheduling_gates.count != 0) return kGates;
@@ -86,11 +88,11 @@ class FakePolicy : public QueuePolicy {
 class QueueTest : public ::testing::Test {
  protected:
   PodRef pod(const std::string& name, int priority = 0, const std::string& extra = "",
-             const std::string& uid = "") {
+             const std::string& uid = "", const std::string& scheduler = "s") {
     const std::string json = R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":")" +
                              (uid.empty() ? "uid-" + name : uid) + R"("},"spec":{"priority":)" +
-                             std::to_string(priority) +
-                             R"(,"schedulerName":"s","containers":[{"name":"c"}])" + extra + "}}";
+                             std::to_string(priority) + R"(,"schedulerName":")" + scheduler +
+                             R"(","containers":[{"name":"c"}])" + extra + "}}";
     auto decoded = decode_pod(json, symbols_);
     EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
     return *decoded;
