@@ -121,10 +121,10 @@ ExtenderSpec read_extender(const Value& item, const std::string& path,
   }
   const bool has_scheme =
       out.url_prefix.rfind("http://", 0) == 0 || out.url_prefix.rfind("https://", 0) == 0;
-  if (extender.present() && !has_scheme) {
-    extender.problem("urlPrefix", invalid_value(go_quoted(out.url_prefix),
-                                                "must begin with http:// or https://"));
-  }
+  const std::string wrong =
+      invalid_value(go_quoted(out.url_prefix), "must begin with http:// or https://");
+  if (extender.present() && !has_scheme) extender.problem("urlPrefix", wrong);
+  if (item.is_null()) errors.push_back({child_path(path, "urlPrefix"), item.at, wrong});
   return out;
 }
 

@@ -157,6 +157,8 @@ INSTANTIATE_TEST_SUITE_P(
             "extenders: Invalid value: \"found 2 extenders implementing bind\": only one extender "
             "can implement bind\n"
             "extenders[0].urlPrefix: Invalid value: \"e\": must begin with http:// or https://\n"},
+        Row{"an extender that is not there", "", "extenders: [null]\n",
+            "extenders[0].urlPrefix: Invalid value: \"\": must begin with http:// or https://\n"},
         Row{"nothing binds", "bind: {enabled: [{name: CustomBind}]}",
             "bind: {disabled: [{name: '*'}]}",
             "profiles[1].plugins.bind: at least one bind plugin is needed for profile with "
