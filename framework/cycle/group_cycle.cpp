@@ -297,8 +297,8 @@ std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
   if (kinds_.size() < 2) return std::nullopt;
   // Others have taken the only place that was its.
   Order order = last;
-  std::ranges::stable_partition(order,
-                                [&](size_t each) { return members_[each].attempt == nullptr; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t each) { return members_[each].attempt == nullptr; });
   while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count())) {
     if (is_new(order)) {
       ++orders_;

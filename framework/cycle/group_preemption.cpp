@@ -15,7 +15,8 @@ GroupCycle::Order GroupCycle::take_nominations() {
   }
   Order order(members_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_partition(order, [this](size_t i) { return !members_[i].target.empty(); });
+  std::stable_partition(order.begin(), order.end(),
+                        [this](size_t i) { return !members_[i].target.empty(); });
   return order;
 }
 

@@ -127,7 +127,7 @@ void GroupRun::change(const plimsoll_pod& pod, size_t row, bool added) {
   }
   spots_[row].version = ++version_;
   looks_left_ -= std::min(looks_left_, kinds_.size() / kTellsPerLook);
-  const Change& change = changes_.emplace_back(&pod, row, added);
+  const Change& change = changes_.emplace_back(Change{&pod, row, added});
   for (auto& kind : kinds_)
     if (kind->is_possible && !tell(*kind, *kind->cycle, change)) kind->is_possible = false;
 }

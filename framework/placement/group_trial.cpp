@@ -267,7 +267,8 @@ class EvictionRun {
       for (size_t i = 0; i < unit.who.pods.size(); ++i)
         unit.breaks_budget = breaks[at++] || unit.breaks_budget;
     }
-    std::ranges::stable_partition(units, &GroupRun::Unit::breaks_budget);
+    std::stable_partition(units.begin(), units.end(),
+                          [](const GroupRun::Unit& unit) { return unit.breaks_budget; });
     return units;
   }
 
@@ -319,8 +320,8 @@ class EvictionRun {
         nodes_.roll_back(begin);
         for (auto& unit : nodes_.units()) unit.gone = false;
         // Who found none goes first: others have taken the only place that was its.
-        std::ranges::stable_partition(
-            order, [&](size_t each) { return plan.rows[each] == GroupRun::kNoRow; });
+        std::stable_partition(order.begin(), order.end(),
+                              [&](size_t each) { return plan.rows[each] == GroupRun::kNoRow; });
       }
       if (round == 0) order = by_size();
       if (nodes_.tired()) break;

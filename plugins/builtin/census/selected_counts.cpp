@@ -81,7 +81,8 @@ void SelectedTables::expel(LabelCrowd& crowd) {
 }
 
 void SelectedTables::namespace_changed(std::string_view ns) {
-  for (const auto& [key, pods] : pods_) {
+  for (const auto& entry : pods_) {
+    const auto& pods = entry.second;
     if (!pods->spec().need_namespaces()) continue;
     crowds_.for_each_in(sdk::str(ns), [&](LabelCrowd& crowd) {
       const size_t link = crowd.link_to(*pods);
