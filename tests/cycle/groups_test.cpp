@@ -481,8 +481,8 @@ class Replay {
     for (const Json& group : step.value("podGroups", Json::array())) world_.save_group(group);
     for (const Json& pod : step.value("pods", Json::array())) {
       world_.save_pod(pod);
+      world_.settle();  // it has come before time passes, so none has the next one's time
       world_.pass(1);
-      world_.settle();
       pods_.insert(pod["metadata"]["name"].get<std::string>());
     }
     if (op == "deletePodGroup") world_.delete_group(step["name"]);
