@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -83,8 +84,9 @@ class ExporterTest : public ::testing::Test {
     options.node = "n";
     options.kubelet = kubelet_.paths();
     options.hardware = [] { return FakeKubelet::hardware(); };
-    options.settings = [file = kubelet_.paths().root / "config.yaml"](const std::stop_token&) {
-      return settings_from_file(file);
+    options.settings = [this](const std::stop_token&) {
+      while (busy_) std::this_thread::yield();
+      return settings_from_file(kubelet_.paths().root / "config.yaml");
     };
     options.settle = settle_;
     options.devices = devices_;
@@ -105,6 +107,7 @@ class ExporterTest : public ::testing::Test {
     thread_ = std::jthread([this](const std::stop_token& stop) { exporter_->run(stop); });
   }
   void stop() {
+    busy_ = false;
     thread_ = {};
     exporter_.reset();
     client_.reset();
@@ -177,6 +180,7 @@ class ExporterTest : public ::testing::Test {
   FakeKubelet kubelet_;
   std::chrono::milliseconds settle_{60'000};
   std::optional<DeviceReporterOptions> devices_;
+  std::atomic<bool> busy_ = false;  // the exporter waits for the kubelet's settings
   std::unique_ptr<informer::HttpClient> client_;
   std::unique_ptr<metrics::Registry> registry_;
   std::unique_ptr<Exporter> exporter_;
@@ -469,7 +473,10 @@ class DeviceExporterTest : public ExporterTest {
     runtime.start();
     if (IsSkipped() || HasFatalFailure()) return;
     devices_->hook.emplace(
-        HookOptions{runtime.socket(), {machine_.sys(), machine_.proc()}, {}, 1ms});
+        HookOptions{runtime.socket(),
+                    {machine_.sys(), machine_.proc(), machine_.sys().parent_path()},
+                    {},
+                    1ms});
     start_running();
     runtime.wait_for(1);
     ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
@@ -669,6 +676,21 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
   const std::string held = (*store_.get(kPods, {"default", "share"}))->uid;
   EXPECT_TRUE(
       refused(runtime, held, {{kAllocatedAnnotation, share}}, "nothing is known here of MPS"));
+  // A pod that comes is known at once, whatever keeps the exporter from its next report, and CDI
+  // files are seen.
+  const std::filesystem::path folder = machine_.sys().parent_path() / "etc/cdi";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "broken.json") << "{";
+  std::ofstream(folder / "nvidia.yaml")
+      << "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: GPU-7\n";
+  EXPECT_TRUE(eventually([&] { return runtime.create(late, says)["cdi"].size() == 1; }));
+  EXPECT_EQ(runtime.create(late, says)["cdi"], json({"nvidia.com/gpu=GPU-7"}));
+  busy_ = true;
+  kubelet_.kill();
+  kubelet_.start();
+  const std::string next = uid_of("next", "2026-01-01T00:01:00Z");
+  EXPECT_TRUE(eventually([&] { return runtime.create(next, says)["error"] == ""; }));
+  busy_ = false;
   for (const auto& guard : guards) {
     const json before = (*store_.get(guard, {"", "plimsoll-device-allocated"}))->parse();
     ASSERT_TRUE(store_.remove(guard, {"", "plimsoll-device-allocated"}, {}));
