@@ -791,6 +791,68 @@ TEST(NodeDeployment, TheContainerSeesWhatIsReadAndNothingOfPodsOrKeys) {
   }
 }
 
+// The Device objects of the sample cluster are what plimsoll-node makes of these machines: by root
+// complex the zone, the number of cards, and whether there is a NIC.
+TEST(QuickStart, ItsDevicesAreTheReportersOwn) {
+  struct Complex {
+    int zone;
+    int cards;
+    bool nic = false;
+  };
+  const std::map<std::string, std::vector<Complex>> machines{
+      {"gpu-a1", {{0, 2}, {1, 2}}},
+      {"gpu-a2", {{0, 2, true}, {0, 2}, {1, 2, true}, {1, 2}}},
+      {"gpu-b1", {{0, 4, true}, {1, 4}, {2, 4, true}, {3, 4}}}};
+  std::map<std::string, json> examples;
+  for (const json& each : deployed("Device", "examples/clusters/quickstart/cluster.yaml")) {
+    examples[each["metadata"]["name"]] = each;
+  }
+  EXPECT_EQ(examples.size(), machines.size());
+  for (const auto& [name, complexes] : machines) {
+    FakeMachine machine;
+    Hardware hardware;
+    int minor = 0;
+    for (std::size_t i = 0; i < complexes.size(); ++i) {
+      const auto& [zone, cards, nic] = complexes[i];
+      const std::string bus = std::to_string(i + 1);
+      const auto at = [&](int slot) {
+        const std::string number = std::to_string(slot);
+        return std::vector<std::string>{"pci0000:" + bus + "0",
+                                        "0000:" + bus + "0:0" + number + ".0",
+                                        "0000:" + bus + number + ":00.0"};
+      };
+      for (int card = 1; card <= cards; ++card, ++minor) {
+        const std::string number = std::to_string(minor);
+        machine.add_card(at(card), zone,
+                         {{"uuid", "GPU-" + name + (minor < 10 ? "-0" : "-") + number},
+                          {"minor", number},
+                          {"memory", std::to_string(80LL << 30)},
+                          {"name", "NVIDIA_A100-SXM4-80GB"}});
+      }
+      if (nic) {
+        machine.add(at(5), {{"vendor", "0x15b3"},
+                            {"class", "0x020700"},
+                            {"numa_node", std::to_string(zone)},
+                            {"infiniband/mlx5_" + bus + "/ports/1/state", "4: ACTIVE"}});
+      }
+      const auto column = static_cast<std::size_t>(zone);
+      if (hardware.zones.size() > column) continue;
+      hardware.zones.emplace_back().id = zone;
+      hardware.cpus.push_back({.id = zone, .zone = column, .socket = zone});
+    }
+    DeviceFinder finder(machine.options(), [] {});
+    const DeviceReport report = report_devices(finder.find(&hardware), json::object(), {}, "");
+    EXPECT_THAT(report.problems, IsEmpty());
+    EXPECT_EQ(report.annotations,
+              (std::map<std::string, std::string>{{"plimsoll.io/device-links", ""}}));
+    const json made = {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                       {"kind", "Device"},
+                       {"metadata", {{"name", name}, {"labels", report.labels}}},
+                       {"spec", {{"devices", report.devices}}}};
+    EXPECT_EQ(examples[name], made) << made.dump();
+  }
+}
+
 TEST(NodeDeployment, TheServiceSeesNoMore) {
   std::ifstream unit("packaging/plimsoll-node.service");
   std::set<std::string> hidden;
