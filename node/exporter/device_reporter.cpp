@@ -113,16 +113,24 @@ DeviceReporter::Outcome DeviceReporter::pass(
   tell(report.problems);
   tell_hook(report.devices);
 
-  const json& before = value_at(published, {"spec", "devices"});
-  const std::string node_trouble =
-      patch_node(node_resources(report.devices), node_resources(before), cluster, stop);
+  Outcome outcome{"", options_.period};
+  bool is_published = !published.empty();
   json object = published;
   put_report(object, node_, cluster.node_uid, report);
-  if (object == published) return {node_trouble, options_.period};
-  json content = json::object();
-  put_report(content, node_, cluster.node_uid, report);
-  const auto done = writer_.write(object, content.dump(), cluster.devices, stop);
-  return {done.trouble.empty() ? node_trouble : done.trouble, done.again};
+  if (object != published) {
+    json content = json::object();
+    put_report(content, node_, cluster.node_uid, report);
+    const auto done = writer_.write(object, content.dump(), cluster.devices, stop);
+    outcome = {done.trouble, done.again};
+    is_published = is_published || done.end == ObjectWriter::End::kDone;
+  }
+  // Pods that find amounts, and no object that says which devices these are, get none by number.
+  if (!is_published) return outcome;
+  const json& before = value_at(published, {"spec", "devices"});
+  std::string trouble =
+      patch_node(node_resources(report.devices), node_resources(before), cluster, stop);
+  if (outcome.trouble.empty()) outcome.trouble = std::move(trouble);
+  return outcome;
 }
 
 void DeviceReporter::look(const Hardware* hardware, const std::stop_token& stop) {

@@ -169,6 +169,11 @@ class Doctor {
           "reads " +
           std::string(kAllocatedAnnotation) + " puts them there" +
           (hook ? ", as this program does" : "; this program does with --hook"));
+      if (hook) {
+        const std::size_t named = CdiFiles(options_.devices->hook->files.root).read()->size();
+        note("is given by name, with all that belongs to it, what CDI files name: " +
+             std::to_string(named) + " now");
+      }
     }
   }
 

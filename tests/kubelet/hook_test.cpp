@@ -216,7 +216,8 @@ TEST_F(HookTest, ContainersHaveTheDevicesOfTheirPodsWhateverIsKilled) {
         std::string state;
         EXPECT_TRUE(eventually([&] {
           const json pod = pods()[name];
-          if (pod["status"].value("phase", "") == "Running") state = "Running";
+          const std::string phase = pod["status"].value("phase", "");
+          if (phase == "Running") state = text_of(pod, kAllocated).empty() ? "too early" : phase;
           for (const json& each : pod["status"].value("containerStatuses", json::array())) {
             if (!each["state"].contains("waiting")) continue;
             const std::string said = each["state"]["waiting"].value("message", "");

@@ -502,6 +502,8 @@ TEST_F(DeviceExporterTest, PublishesTheDevicesAndWhatTheNodeHas) {
   EXPECT_EQ(published()["metadata"]["ownerReferences"][0]["uid"],
             (*store_.get(kNodes, {"", "n"}))->uid);
   EXPECT_THAT(annotation("plimsoll.io/device-links"), HasSubstr("NVSwitch"));
+  ASSERT_TRUE(eventually([&] { return !on_node("capacity", "koordinator.sh/gpu-core").empty(); }))
+      << "once the object is there: who asks for amounts is given devices of it";
   for (const char* list : {"capacity", "allocatable"}) {
     EXPECT_EQ(on_node(list, "koordinator.sh/gpu-core"), "800") << list;
     EXPECT_EQ(on_node(list, "koordinator.sh/gpu-memory"), std::to_string(8 * 17179869184)) << list;
@@ -742,6 +744,12 @@ TEST_F(DeviceExporterTest, TheDoctorSaysWhatIsThereAndWhatIsLacking) {
                     HasSubstr("7 of 8 to choose from; not now"),
                     HasSubstr(std::string(kGpu) + " is given some of 1")));
   EXPECT_TRUE(published().is_null()) << "it writes nothing";
+  EXPECT_THAT(told.text, testing::Not(HasSubstr("CDI")));
+  devices_->hook.emplace().files.root = machine_.sys().parent_path();
+  const std::filesystem::path folder = machine_.sys().parent_path() / "var/run/cdi";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "nic.json") << R"({"kind": "a/b", "devices": [{"name": "1"}]})";
+  EXPECT_THAT(ask().text, HasSubstr("what CDI files name: 1 now"));
   kubelet_.kill();
   ASSERT_TRUE(store_.remove_kind(kDevices));
   told = ask();
