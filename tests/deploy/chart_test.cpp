@@ -337,6 +337,72 @@ TEST_F(ChartTest, ThePodIsAsRestrictedAsPodsCanBe) {
   EXPECT_EQ(client().post(pods_path() + "?dryRun=All", pod).status, 403);
 }
 
+// plimsoll-node, its devices and its hook: each only if it is asked for, and with no right more
+// than it needs.
+TEST_F(ChartTest, NodesAreReportedIfWanted) {
+  using Names = std::set<std::string>;
+  const auto role = [&](const std::string& name) {
+    return client().get("/apis/rbac.authorization.k8s.io/v1/clusterroles/" + name).status;
+  };
+  const auto spec = [&] {
+    const std::string sets = "/apis/apps/v1/namespaces/kube-system/daemonsets/plimsoll-node";
+    return client().get(sets).json().value("/spec/template/spec"_json_pointer, json());
+  };
+  const auto folders = [&] {  // of the node
+    Names found;
+    const json pod = spec();
+    for (const json& volume : pod["volumes"]) {
+      if (volume.contains("hostPath")) found.insert(volume["hostPath"]["path"]);
+    }
+    return found;
+  };
+  const auto expect_unprivileged = [&] {
+    const json pod = spec();
+    for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
+      EXPECT_FALSE(pod.contains(field)) << field;
+    }
+    EXPECT_EQ(pod["containers"][0]["securityContext"],
+              json::parse(R"({"runAsUser": 0, "allowPrivilegeEscalation": false,
+                              "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
+                              "seccompProfile": {"type": "RuntimeDefault"}})"));
+    for (const json& mount : pod["containers"][0]["volumeMounts"]) {
+      EXPECT_EQ(mount["readOnly"], true) << mount;
+    }
+  };
+  helm("install");
+  EXPECT_TRUE(spec().is_null()) << "it is off";
+  EXPECT_EQ(role("plimsoll-node"), 404);
+  helm("upgrade", {"--set", "node.enabled=true"});
+  expect_unprivileged();
+  EXPECT_EQ(folders(), (Names{"/var/lib/kubelet", "/sys"}));
+  EXPECT_EQ(role("plimsoll-node"), 200);
+  EXPECT_EQ(role("plimsoll-node-devices"), 404);
+  const json pod{{"metadata", {{"name", "node"}}}, {"spec", spec()}};
+  const KubeReply reply =
+      client().post("/api/v1/namespaces/kube-system/pods?dryRun=All&fieldValidation=Strict", pod);
+  EXPECT_EQ(reply.status, 201) << reply.body;
+  helm("upgrade", {"--set", "node.enabled=true,node.devices=true,node.nvidia=true"});
+  expect_unprivileged();
+  EXPECT_EQ(folders(), (Names{"/var/lib/kubelet", "/sys"}));
+  EXPECT_EQ(text_at(spec(), "/runtimeClassName"), "nvidia");
+  EXPECT_THAT(spec()["containers"][0]["args"].dump(),
+              AllOf(HasSubstr("--devices=report"), Not(HasSubstr("--hook"))));
+  EXPECT_EQ(role("plimsoll-node-devices"), 200);
+  EXPECT_EQ(role("plimsoll-node-hook"), 404);
+  helm("upgrade",
+       {"--set", "node.enabled=true,node.devices=true,node.hook=true,serviceAccount.name=ours"});
+  expect_unprivileged();
+  EXPECT_EQ(folders(),
+            (Names{"/var/lib/kubelet", "/sys", "/var/run/nri", "/etc/cdi", "/var/run/cdi"}));
+  EXPECT_THAT(spec()["containers"][0]["args"].dump(), HasSubstr("--hook"));
+  EXPECT_EQ(role("plimsoll-node-hook"), 200);
+  // Who may say which devices a pod has is the scheduler, whatever its account is called.
+  const KubeReply policy = client().get(
+      "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/"
+      "plimsoll-device-allocated");
+  EXPECT_THAT(policy.body, HasSubstr("system:serviceaccount:kube-system:ours"));
+}
+
 TEST_F(ChartTest, TheObjectsForThePrometheusOperatorAreValid) {
   for (const char* kind : {"servicemonitors", "prometheusrules"}) {
     const auto created =
@@ -383,6 +449,8 @@ TEST_F(ChartTest, ValuesThatCannotWorkAreRefused) {
       HasSubstr("profile: clientConnection.kubeconfig names /etc/kubernetes/scheduler.conf"));
   EXPECT_THAT(refused({"--set", "replica=3"}), HasSubstr("replica"));
   EXPECT_THAT(refused({"--set", "extraArgs={--leader-elect=false}"}), HasSubstr("set those"));
+  EXPECT_THAT(refused({"--set", "node.hook=true"}), HasSubstr("set node.devices=true too"));
+  EXPECT_THAT(refused({"--set", "node.devices=true"}), HasSubstr("set node.enabled=true too"));
   const std::string serves = "profile=examples/profiles/default-scheduler.yaml";
   EXPECT_THAT(refused({"--set-file", serves, "--set", "leaderElection.resourceName=plimsoll"}),
               AllOf(HasSubstr("(here: kube-system/plimsoll)"),

@@ -11,11 +11,11 @@ app.kubernetes.io/name: plimsoll
 app.kubernetes.io/instance: {{ include "plimsoll.name" . }}
 {{- end -}}
 
-{{- define "plimsoll.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- define "plimsoll.imageOf" -}}
+{{- if .image.digest -}}
+{{ .image.repository }}@{{ .image.digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .image.repository }}:{{ .image.tag | default .version }}
 {{- end -}}
 {{- end -}}
 
