@@ -26,16 +26,14 @@ class Coscheduling {
       R"({"permitWaitingTimeSeconds":60,"podGroupBackoffSeconds":0,"podGroupRejectPercentage":10})";
 
   Coscheduling(const Host& host, std::string_view args_json) {
-    read_args(
-        host, args_json, {"CoschedulingArgs"},
-        [](Args& args) {
-          int64_t number = 0;
-          if (args.read("permitWaitingTimeSeconds", number, 0))
-            args.idle("permitWaitingTimeSeconds", int64_t{60}, kNothingIsHeld);
-          args.read("podGroupBackoffSeconds", number, 0, kMostSeconds);  // the queue keeps it
-          if (args.read("podGroupRejectPercentage", number, 0, 100))
-            args.idle("podGroupRejectPercentage", int64_t{10}, kNothingIsHeld);
-        });
+    read_args(host, args_json, {"CoschedulingArgs"}, [](Args& args) {
+      int64_t number = 0;
+      if (args.read("permitWaitingTimeSeconds", number, 0))
+        args.idle("permitWaitingTimeSeconds", int64_t{60}, kNothingIsHeld);
+      args.read("podGroupBackoffSeconds", number, 0, kMostSeconds);  // the queue keeps it
+      if (args.read("podGroupRejectPercentage", number, 0, 100))
+        args.idle("podGroupRejectPercentage", int64_t{10}, kNothingIsHeld);
+    });
     host.watch("scheduling.x-k8s.io", "v1alpha1", "podgroups");
   }
 
@@ -51,12 +49,16 @@ class Coscheduling {
     uint64_t first = 0;
     for (size_t i = 0; i < sizeof first; ++i)
       first = first << 8 | (i < name.size() ? static_cast<uint8_t>(name[i]) : 0);
-    return SortKey().descending(pod->priority).ascending(since_ms).ascending(
-        std::bit_cast<int64_t>(first ^ (uint64_t{1} << 63)));
+    return SortKey()
+        .descending(pod->priority)
+        .ascending(since_ms)
+        .ascending(std::bit_cast<int64_t>(first ^ (uint64_t{1} << 63)));
   }
   Status pre_enqueue(Pod) { return Status::success(); }
   Status permit(plimsoll_cycle&, Pod, Node, int64_t&) { return Status::success(); }
-  bool rests_on(Pod pod, std::string_view) const { return pod.label(kCoschedulingLabel).has_value(); }
+  bool rests_on(Pod pod, std::string_view) const {
+    return pod.label(kCoschedulingLabel).has_value();
+  }
 
  private:
   static constexpr int64_t kMostSeconds = int64_t{10} * 365 * 24 * 3600;

@@ -2063,6 +2063,23 @@ TEST_F(CoschedulingTest, AClusterWithoutTheKindKeepsOnlyTheirPodsWaiting) {
   EXPECT_EQ(held_by("a"), "PodGroup not found: default/g");
 }
 
+TEST_F(CoschedulingTest, WhileItsKindIsNotFollowedOnlyItsPodsWait) {
+  node("n", "8");
+  group("g", 1);
+  world_.post(KindFollowed{std::string(kLabelledGroups), false, "connection refused"});
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_NE(world_.message("a").find("which is not followed: connection refused"),
+            std::string::npos)
+      << world_.message("a");
+  world_.post(KindFollowed{std::string(kLabelledGroups), true, ""});
+  world_.settle();
+  run();
+  EXPECT_EQ(bound_pods(), "a single");
+}
+
 TEST_F(CoschedulingTest, NobodyEvictsByThePriorityOfASibling) {
   node("n", "2");
   Json low = pod_of("low", "2", false);

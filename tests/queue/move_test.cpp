@@ -420,6 +420,27 @@ TEST_F(LabelledGroupTest, WhoIsGatedHoldsNoOthersIfTheyAreEnough) {
   EXPECT_EQ(popped_group().members.size(), 3U);
 }
 
+// 10,000 pods of as many priorities, gated and not, that come, move and go.
+TEST_F(LabelledGroupTest, CostsAsMuchAsItHasPods) {
+  constexpr int kPods = 10'000;
+  known("g", kPods / 2, kStart);
+  known("h", kPods, kStart);
+  const auto name = [](int i) { return "p" + std::to_string(i); };
+  for (int i = 0; i < kPods; ++i)
+    queue_.add(labelled(name(i), "g", i, i % 2 == 0 ? "" : kGated), now_);
+  EXPECT_EQ(queue_.group(by_label("g"))->members.size(), size_t{kPods} / 2);
+  EXPECT_LE(policy_.gates_run, 4 * kPods);
+  policy_.gates_run = 0;
+  for (int i = 0; i < kPods; ++i) queue_.update(labelled(name(i), "h", i), now_);
+  EXPECT_EQ(queue_.group(by_label("g")), nullptr);
+  EXPECT_EQ(queue_.group(by_label("h"))->priorities.size(), size_t{kPods});
+  EXPECT_LE(policy_.gates_run, 4 * kPods);
+  EXPECT_EQ(sizes(), (Counts{kPods, 0, 0, 0}));
+  for (int i = 0; i < kPods; ++i) queue_.remove("uid-" + name(i));
+  EXPECT_EQ(queue_.group(by_label("h")), nullptr);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0}));
+}
+
 TEST_F(LabelledGroupTest, IsLeftAloneForAsLongAsItIsToBe) {
   known("g", 1, kStart);
   policy_.groups["g"].least_backoff_ms = 30'000;
