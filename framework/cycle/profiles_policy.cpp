@@ -79,6 +79,7 @@ bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view c
     groups.kinds.set(index_of(kind));
     groups.plugins[index_of(kind)] = plugin;
   }
+  group_kinds_ |= groups.kinds;
   groups.coscheduling_backoff_ms = 1000 * seconds_in(coscheduling, "podGroupBackoffSeconds");
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
@@ -117,15 +118,12 @@ std::optional<PluginIndex> ProfilesPolicy::gate(const plimsoll_pod& pod) {
   return status.plugin_index;
 }
 
-GroupKinds ProfilesPolicy::group_kinds() const {
-  GroupKinds kinds;
-  for (const Groups& groups : groups_) kinds |= groups.kinds;
-  return kinds;
-}
-
 GroupName ProfilesPolicy::group_of(const plimsoll_pod& pod) {
+  const GroupName name = plimsoll::group_of(pod, group_kinds_);
+  if (!name) return name;
   const ProfileIndex own = profile(pod);
-  return own == kNoProfile ? GroupName() : plimsoll::group_of(pod, groups_[own].kinds);
+  const bool counts = own != kNoProfile && groups_[own].kinds.test(index_of(name.kind));
+  return counts ? name : GroupName();
 }
 
 std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {

@@ -56,7 +56,7 @@ class ProfilesPolicy final : public QueuePolicy {
   std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override;
   GroupFacts group(const GroupName& name, const plimsoll_pod& member) override;
   // The ways of naming groups that any of the profiles knows.
-  [[nodiscard]] GroupKinds group_kinds() const;
+  [[nodiscard]] GroupKinds group_kinds() const { return group_kinds_; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   std::vector<PluginKey> interested(const ClusterEvent& event) override;
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;
@@ -93,6 +93,7 @@ class ProfilesPolicy final : public QueuePolicy {
     int64_t coscheduling_backoff_ms = 0;
   };
   std::vector<Groups> groups_;  // by profile
+  GroupKinds group_kinds_;      // of all of them
   StringMap<ProfileIndex> by_scheduler_name_;
   std::vector<Registered> registered_;  // ascending by key
   std::vector<Kind> kinds_;
