@@ -52,8 +52,13 @@ GroupCycle::Evictions GroupCycle::evict() {
     if (domains.empty()) return {};
   }
   const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
+  // Where the group has no priority nobody of it evicts by that of another.
+  int32_t priority = object_->priority;
+  if (kind_ != GroupKind::kPodGroup) {
+    priority = (*std::ranges::min_element(pods, {}, &plimsoll_pod::priority))->priority;
+  }
   const GroupPreemption::Decision decision =
-      evictor->preempt({object_->uid, pods, missing, object_->priority, domains});
+      evictor->preempt({object_->uid, pods, missing, priority, domains});
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:

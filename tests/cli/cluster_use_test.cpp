@@ -435,6 +435,7 @@ TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
     ASSERT_TRUE(pod) << pod.error().message;
     StateSnapshot::QueuedPod& queued = state.queued.emplace_back();
     queued.pod = *pod;
+    queued.group = "train";
     queued.place = "unschedulable";
     queued.waiting_ms = waiting_ms;
     queued.queued_for_ms = queued_for_ms;
@@ -449,6 +450,7 @@ TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
   for (const json& pod : said.at("queue")) order.push_back(pod.at("pod"));
   EXPECT_THAT(order, testing::ElementsAre("team/old", "team/a", "team/b", "team/young"));
   EXPECT_EQ(said["queue"][0]["secondsWaiting"], 3600);
+  EXPECT_EQ(said["queue"][0]["group"], "train");
   EXPECT_THAT(queue_text(queue, 1), HasSubstr("team/old  unschedulable  0         60m     -"));
 }
 

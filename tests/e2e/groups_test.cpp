@@ -175,5 +175,66 @@ TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
   EXPECT_TRUE(wait_condition("train", "Scheduled"));
 }
 
+// The CRD as scheduler-plugins has it (config/crd/bases), and a profile as it is written for its
+// Coscheduling.
+TEST_F(GroupsTest, PodGroupsOfCoschedulingByTheirLabel) {
+  const auto amount = [](const char* format) {
+    return json{{"type", "integer"}, {"format", format}};
+  };
+  json min_member = amount("int32");
+  min_member["minimum"] = 1;
+  const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  const json spec = {{"type", "object"},
+                     {"properties",
+                      {{"minMember", min_member},
+                       {"minResources", any},
+                       {"scheduleTimeoutSeconds", amount("int32")}}}};
+  create(
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      {{"apiVersion", "apiextensions.k8s.io/v1"},
+       {"kind", "CustomResourceDefinition"},
+       {"metadata", {{"name", "podgroups.scheduling.x-k8s.io"}}},
+       {"spec",
+        {{"group", "scheduling.x-k8s.io"},
+         {"scope", "Namespaced"},
+         {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}, {"shortNames", {"pg", "pgs"}}}},
+         {"versions",
+          {{{"name", "v1alpha1"},
+            {"served", true},
+            {"storage", true},
+            {"subresources", {{"status", json::object()}}},
+            {"schema",
+             {{"openAPIV3Schema",
+               {{"type", "object"}, {"properties", {{"spec", spec}, {"status", any}}}}}}}}}}}}});
+  const std::string labelled =
+      "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/" + ns() + "/podgroups";
+  ASSERT_TRUE(eventually(30s, [&] { return client().get(labelled).status == 200; }));
+  add_node("n1", 4);
+  ASSERT_NO_FATAL_FAILURE(start({.kubeconfig = cluster().kubeconfig_token(),
+                                 .config = "examples/profiles/coscheduling.yaml"}));
+  const char* const scheduler_name = "gang-scheduler";
+  for (const char* name : {"a", "b", "c"}) {
+    json pod = pod_object({.name = name, .scheduler = scheduler_name, .requests = {{"cpu", "3"}}});
+    pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "train";
+    create(pods_path(), pod);
+  }
+  create(labelled, {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                    {"kind", "PodGroup"},
+                    {"metadata", {{"name", "train"}}},
+                    {"spec", {{"minMember", 3}}}});
+  EXPECT_THAT(wait_refused("c"),
+              HasSubstr("PodGroup " + ns() + "/train gets rejected due to Pod b"));
+  create_pod({.name = "single", .scheduler = scheduler_name, .requests = {{"cpu", "4"}}});
+  EXPECT_EQ(wait_bound("single"), "n1") << "nothing is held: " << tail(log(), 30);
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(node_of(name), "") << name;
+  remove(pods_path("single"));
+  for (const char* node : {"n2", "n3"}) add_node(node, 4);
+  std::set<std::string> nodes;
+  for (const char* name : {"a", "b", "c"}) nodes.insert(wait_bound(name));
+  EXPECT_EQ(nodes, (std::set<std::string>{"n1", "n2", "n3"})) << tail(log(), 30);
+  // The controller of scheduler-plugins writes the status.
+  EXPECT_FALSE(client().get(labelled + "/train").json().contains("status"));
+}
+
 }  // namespace
 }  // namespace plimsoll::test
