@@ -64,6 +64,10 @@ bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::s
   std::vector<const plimsoll_pod*> placed;
   if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name))
     placed = known->living_pods();
+  // Those on a node that is gone run nowhere any more.
+  std::erase_if(placed, [this](const plimsoll_pod* pod) {
+    return state_.cluster.node(view(pod->node_name)) == nullptr;
+  });
   domain_ = nullptr;
   domains_.clear();
   std::string theirs;

@@ -128,7 +128,7 @@ class GroupCycle {
   void commit(QueuedGroup& group, const Order& order);
   void fail(QueuedGroup& group, bool for_want_of_room = false);
   [[nodiscard]] GroupPreemption* preemption() const;
-  [[nodiscard]] Evictions evict();
+  [[nodiscard]] Evictions evict(const QueuedGroup& group);
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
   void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
                        std::string_view message);

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/api/decode/decode.hpp"
 #include "framework/cycle/group_cycle.hpp"
+#include "framework/objects/pod_group.hpp"
 
 namespace plimsoll {
 
@@ -33,7 +35,7 @@ GroupPreemption* GroupCycle::preemption() const {
   return found == nullptr ? nullptr : *static_cast<GroupPreemption* const*>(found);
 }
 
-GroupCycle::Evictions GroupCycle::evict() {
+GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
   using Outcome = GroupPreemption::Decision::Outcome;
   GroupPreemption* evictor = preemption();
   if (evictor == nullptr) return {};
@@ -53,7 +55,11 @@ GroupCycle::Evictions GroupCycle::evict() {
   }
   const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
   const GroupPreemption::Decision decision =
-      evictor->preempt({object_->uid, pods, missing, object_->priority, domains});
+      evictor->preempt({object_->uid, pods, missing, object_->priority, domains,
+                        [&queue = state_.queue, ns = group.ns, name = group.name] {
+                          const QueuedGroup* waiting = queue.group(ns, name);
+                          return waiting != nullptr && waiting->facts.known;
+                        }});
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:

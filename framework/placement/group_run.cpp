@@ -190,9 +190,14 @@ void GroupRun::set_units(std::vector<Unit> units) {
   }
 }
 
-void GroupRun::set_gone(Unit& unit, bool gone) {
-  unit.gone = gone;
-  for (size_t i = 0; i < unit.rows.size(); ++i) {
+void GroupRun::set_gone(size_t which, bool gone, bool moves) {
+  if (gone) {
+    gone_.insert(which);
+  } else {
+    gone_.erase(which);
+  }
+  const Unit& unit = units_[which];
+  for (size_t i = 0; i < unit.rows.size() && moves; ++i) {
     if (unit.rows[i] != kNoRow) change(*unit.who.pods[i], unit.rows[i], !gone);
   }
 }
@@ -223,7 +228,7 @@ const GroupRun::Trial& GroupRun::trial(Kind& kind, const plimsoll_pod& pod, size
 // count here.
 void GroupRun::look_for_victims(Kind& kind, const plimsoll_pod& pod, size_t row, Trial& out) {
   std::vector<size_t> here = spots_[row].units;
-  std::erase_if(here, [this](size_t each) { return units_[each].gone; });
+  std::erase_if(here, [this](size_t each) { return gone_.contains(each); });
   if (here.empty() || (kind.is_narrowed && !kind.names.contains(node_at(row).name()))) return;
   NodeInfo node(node_at(row));
   const auto cycle = kind.cycle->clone();

@@ -7,6 +7,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -27,7 +28,6 @@ class GroupRun {
     VictimUnit who;
     std::vector<size_t> rows;  // by pod of `who`
     bool breaks_budget = false;
-    bool gone = false;
   };
   struct Cost {
     size_t violations = 0;
@@ -90,8 +90,10 @@ class GroupRun {
 
   // ---- units
   void set_units(std::vector<Unit> units);  // those to be kept first come first
-  [[nodiscard]] std::vector<Unit>& units() { return units_; }
-  void set_gone(Unit& unit, bool gone);
+  [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
+  // Those that are gone, rising. What roll_back() undoes of them is set with `moves` false.
+  [[nodiscard]] const std::set<size_t>& gone() const { return gone_; }
+  void set_gone(size_t which, bool gone, bool moves = true);
   [[nodiscard]] bool fits_as_it_is(Kind& kind, const plimsoll_pod& pod, size_t row);
   [[nodiscard]] const Trial& trial(Kind& kind, const plimsoll_pod& pod, size_t row);
   [[nodiscard]] bool is_known(const Kind& kind, size_t row) const {
@@ -134,6 +136,7 @@ class GroupRun {
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::map<std::string, Kind*, std::less<>> by_signature_;
   std::vector<Unit> units_;
+  std::set<size_t> gone_;
 };
 
 }  // namespace plimsoll

@@ -15,6 +15,8 @@
 // again from the start, with only the victims gone.
 
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/placement/nominator.hpp"
@@ -22,6 +24,9 @@
 #include "framework/runtime/group_dry_run.hpp"
 
 namespace plimsoll {
+
+// What each pod asks for, as shares of the most that any of them asks for: the largest go first.
+[[nodiscard]] std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods);
 
 class GroupTrial final : public GroupDryRun {
  public:

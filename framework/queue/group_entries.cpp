@@ -17,9 +17,11 @@ const QueuedGroup* SchedulingQueue::group(std::string_view ns, std::string_view 
   return found == groups_.end() ? nullptr : found->second.get();
 }
 
-// A group counts with its own priority, whatever its pods say.
+// A group counts with its own priority, whatever its pods say. What is missing of one that runs in
+// part goes first: those that run are of no use without it.
 SortKey SchedulingQueue::key_of(const QueuedPod& pod, int64_t queued_ms) {
   if (!is_entry(pod)) return policy_.sort_key(*pod.pod, queued_ms);
+  if (pod.group->facts.runs_in_part()) queued_ms = 0;
   plimsoll_pod as_group = *pod.pod;
   as_group.priority = pod.group->facts.priority;
   return policy_.sort_key(as_group, queued_ms);
@@ -229,13 +231,20 @@ void SchedulingQueue::group_changed(std::string_view ns, std::string_view name, 
   if (found == groups_.end()) return;
   QueuedGroup& group = *found->second;
   QueuedPod& entry = group.entry;
-  if (entry.place == QueuePlace::kActive || entry.place == QueuePlace::kInFlight) return;
+  if (entry.place == QueuePlace::kInFlight) return;
   const GroupFacts before = group.facts;
   const bool complete = has_quorum(group);
+  set_key(entry);
+  if (entry.place == QueuePlace::kActive) return;
   const bool waited = group.gate == Gate::kGroup || group.gate == Gate::kQuorum;
   const bool other_gate = complete == waited || group.facts.known != before.known;
   const bool asks_less = group.facts.needed < before.needed || group.facts.wish != before.wish;
   if (other_gate || asks_less) requeue(entry, Strategy::kImmediately, now_ms);
+}
+
+void SchedulingQueue::say(const plimsoll_pod& member, std::string_view what) {
+  const auto found = groups_.find(group_key(view(member.meta.ns), view(member.group)));
+  if (found != groups_.end()) found->second->said = what;
 }
 
 // ---- attempts
@@ -291,6 +300,9 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   std::set<PluginIndex> pending = entry.pending;
   const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
   if (failed) {
+    // The group may be a new entry: what failed before counts.
+    entry.consecutive_errors =
+        std::max(entry.consecutive_errors + 1, member.consecutive_errors) - 1;
     rejectors.clear();
     pending.clear();
     group.refusals.clear();

@@ -13,7 +13,8 @@
 //
 // The pods of a PodGroup that wait are one entry of the queue (group_entries.cpp): it is in one of
 // these places, and so are they. It is gated while the group is not known, while fewer of its pods
-// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff.
+// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff. One of
+// which some run, but fewer than it needs, goes before others of its priority.
 //
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
@@ -56,7 +57,8 @@ struct GroupFacts {
   int32_t priority = 0;
   size_t needed = 1;  // pods
   size_t placed = 0;  // pods that have a node already
-  std::string wish;   // what else it is refused for: another one is worth a try at once
+  [[nodiscard]] bool runs_in_part() const { return placed > 0 && placed < needed; }
+  std::string wish;  // what else it is refused for: another one is worth a try at once
 };
 
 // What the queue needs from the profiles.
@@ -146,6 +148,7 @@ struct QueuedGroup {
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
+  std::string said;                    // of that, or of a binding that failed since
   std::string told;                    // what the cycle last wrote about it,
   std::string told_to;                 // into the object of this UID
   size_t counted = 0;                  // of the members, in the sizes of its place
@@ -198,6 +201,8 @@ class SchedulingQueue {
   // had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
+  // What happened to a pod of a group after its attempt; for people.
+  void say(const plimsoll_pod& member, std::string_view what);
   // The PodGroup came, changed or went, or another number of its pods has a node.
   void group_changed(std::string_view ns, std::string_view name, int64_t now_ms);
   // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
@@ -276,6 +281,7 @@ class SchedulingQueue {
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
   [[nodiscard]] SortKey key_of(const QueuedPod& pod, int64_t queued_ms);
+  void set_key(QueuedPod& pod);  // it has changed
 
   // ---- groups (group_entries.cpp)
   [[nodiscard]] static bool is_entry(const QueuedPod& pod);
