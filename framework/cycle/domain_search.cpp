@@ -62,7 +62,7 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
 bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
                               bool has_to) {
   std::vector<const plimsoll_pod*> placed;
-  if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name))
+  if (const PlacedMembers* known = state_.cluster.members(group.id()))
     placed = known->living_pods();
   // Those on a node that is gone run nowhere any more.
   std::erase_if(placed, [this](const plimsoll_pod* pod) {

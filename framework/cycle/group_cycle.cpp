@@ -75,11 +75,13 @@ void GroupCycle::gather(const QueuedGroup& group) {
   });
 }
 
-// All that belong to the group must agree, also those that run already.
+// All that belong to the group must agree, also those that run already. Of other groups than
+// PodGroups of scheduling.k8s.io only those must that are placed together.
 std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& object) const {
-  const PlacedMembers* placed = state_.cluster.members(group.ns, group.name);
+  const bool is_pod_group = group.kind == GroupKind::kPodGroup;
+  const PlacedMembers* placed = state_.cluster.members(group.id());
   std::vector<const plimsoll_pod*> all;
-  if (placed != nullptr) all = placed->living_pods();
+  if (is_pod_group && placed != nullptr) all = placed->living_pods();
   for (const Member& member : members_) all.push_back(member.pod.get());
   const auto differ = [&](auto&& of) -> const plimsoll_pod* {
     for (const plimsoll_pod* pod : all) {
@@ -94,6 +96,7 @@ std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& objec
     return same + ".spec.schedulerName set, got: " + go_quoted(name(*all.front())) + " and " +
            go_quoted(name(*other)) + which(*other);
   }
+  if (!is_pod_group) return {};
   for (const plimsoll_pod* pod : all) {
     if (pod->priority == object.priority) continue;
     return same + "priority as the pod group's priority, got " + std::to_string(pod->priority) +
@@ -170,9 +173,17 @@ void GroupCycle::sort_by_kind() {
 // ---- places
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
-  return "minCount (" + std::to_string(needed_) +
-         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
-         std::to_string(remaining) + " remaining";
+  const std::string counts = " (" + std::to_string(needed_) +
+                             ") cannot be satisfied: " + std::to_string(scheduled()) +
+                             " scheduled, " + std::to_string(remaining) + " remaining";
+  if (kind_ == GroupKind::kPodGroup) return "minCount" + counts;
+  const auto refused =
+      std::ranges::find(members_, Member::Fate::kRefused, [](const Member& m) { return m.fate; });
+  const Member& first = refused == members_.end() ? members_.front() : *refused;
+  const plimsoll_meta& pod = first.pod->meta;
+  return "PodGroup " + std::string(view(pod.ns)) + "/" + group_name_ +
+         " gets rejected due to Pod " + std::string(view(pod.name)) +
+         " is unschedulable even after PostFilter, minMember" + counts;
 }
 
 // False: it has none, or error_ is set.
@@ -361,7 +372,9 @@ size_t GroupCycle::run(QueuedGroup& group) {
 
 void GroupCycle::attempt(QueuedGroup& group) {
   if (state_.metrics) start_ = metrics::Clock::now();
-  object_ = find_pod_group(state_.environment.objects, group.ns, group.name);
+  object_ = find_pod_group(state_.environment.objects, group.id());
+  kind_ = group.kind;
+  group_name_ = group.name;
   framework_ = state_.framework_for(*members_.front().pod);
   flushed_ = group.entry.flushed;
   first_attempt_ms_ = group.entry.initial_attempt_ms;
@@ -503,6 +516,7 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
     break;
   }
   write_condition(group, "False", error_.ok() ? "Unschedulable" : "SchedulerError", condition);
+  const bool is_pod_group = kind_ == GroupKind::kPodGroup;
   Verdict unschedulable;
   unschedulable.status.code = Code::kUnschedulable;
   const bool reached = std::ranges::any_of(
@@ -513,9 +527,10 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(
-            member, unschedulable,
-            std::string(evictions.help || message_.starts_with(kFailed) ? "" : kFailed) + message_);
+        tell(member, unschedulable,
+             std::string(
+                 evictions.help || message_.starts_with(kFailed) || !is_pod_group ? "" : kFailed) +
+                 message_);
         break;
       case Member::Fate::kNotReached:
         tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, not_reached);
@@ -536,7 +551,8 @@ void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_
                         why);
 }
 
-// PodGroupInitiallyScheduled. What has been scheduled once is never said not to be.
+// PodGroupInitiallyScheduled. What has been scheduled once is never said not to be. Other groups
+// than PodGroups of scheduling.k8s.io have no such condition: `explain` tells it.
 void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
                                  std::string_view reason, std::string_view message) {
   std::string text = shown(message);
@@ -557,6 +573,7 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   }
   group.told = std::move(said);
   group.told_to = object_->uid;
+  if (kind_ != GroupKind::kPodGroup) return;
   const bool stays = object_->status == status && !object_->transition_time.empty();
   const std::chrono::system_clock::time_point now{std::chrono::milliseconds(state_.now_ms())};
   ApiRequest request;

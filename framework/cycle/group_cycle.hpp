@@ -137,6 +137,8 @@ class GroupCycle {
   Bindings& bindings_;
   const ExtenderWaits* extenders_;
   const PodGroup* object_ = nullptr;
+  GroupKind kind_ = GroupKind::kNone;
+  std::string group_name_;
   Framework* framework_ = nullptr;
   metrics::Clock::time_point start_;
   bool flushed_ = false;

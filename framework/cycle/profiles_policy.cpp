@@ -1,5 +1,7 @@
 #include "framework/cycle/profiles_policy.hpp"
 
+#include <plimsoll/args.hpp>
+
 #include <algorithm>
 
 #include "framework/base/log.hpp"
@@ -40,6 +42,14 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   return seen;
 }
 
+int64_t seconds_in(std::string_view args_json, std::string_view field) {
+  sdk::ArgsValue args;
+  int64_t seconds = 0;
+  if (!sdk::detail::ArgsReader(args_json).read(args)) return 0;
+  const auto found = args.fields.find(field);
+  return found != args.fields.end() && found->second.whole(seconds) ? seconds : 0;
+}
+
 }  // namespace
 
 bool ProfilesPolicy::Registered::by_itself(const ClusterEvent& event) const {
@@ -54,14 +64,22 @@ bool ProfilesPolicy::Registered::by_default(const ClusterEvent& event) const {
          event.actions == PLIMSOLL_ACTION_UPDATE_NODE_TAINT;
 }
 
-bool ProfilesPolicy::add(Framework& framework, bool extended) {
+bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view coscheduling) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
-  std::optional<PluginIndex>& groups = group_plugins_.emplace_back();
-  for (const Framework::Slot& slot : framework.at(ExtensionPoint::kPreEnqueue)) {
-    if (framework.plugin_name(slot.plugin) == kGangScheduling) groups = slot.plugin;
+  Groups& groups = groups_.emplace_back();
+  for (size_t i = 0; i < framework.plugin_count(); ++i) {
+    const auto plugin = static_cast<PluginIndex>(i);
+    const std::string_view name = framework.plugin_name(plugin);
+    const GroupKind kind = name == kGangScheduling ? GroupKind::kPodGroup
+                           : name == kCoscheduling ? GroupKind::kCoscheduling
+                                                   : GroupKind::kNone;
+    if (kind == GroupKind::kNone) continue;
+    groups.kinds.set(index_of(kind));
+    groups.plugins[index_of(kind)] = plugin;
   }
+  groups.coscheduling_backoff_ms = 1000 * seconds_in(coscheduling, "podGroupBackoffSeconds");
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
@@ -99,20 +117,40 @@ std::optional<PluginIndex> ProfilesPolicy::gate(const plimsoll_pod& pod) {
   return status.plugin_index;
 }
 
-std::optional<PluginIndex> ProfilesPolicy::group_plugin(const plimsoll_pod& pod) const {
-  const auto found = by_scheduler_name_.find(view(pod.scheduler_name));
-  return found == by_scheduler_name_.end() ? std::nullopt : group_plugins_[found->second];
+GroupKinds ProfilesPolicy::group_kinds() const {
+  GroupKinds kinds;
+  for (const Groups& groups : groups_) kinds |= groups.kinds;
+  return kinds;
 }
 
-GroupFacts ProfilesPolicy::group(std::string_view ns, std::string_view name) {
+GroupName ProfilesPolicy::group_of(const plimsoll_pod& pod) {
+  const ProfileIndex own = profile(pod);
+  return own == kNoProfile ? GroupName() : plimsoll::group_of(pod, groups_[own].kinds);
+}
+
+std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
+  const GroupName name = group_of(pod);
+  if (!name) return std::nullopt;
+  return groups_[profile(pod)].plugins[index_of(name.kind)];
+}
+
+GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
-  const PodGroup* group = find_pod_group(objects_, ns, name);
-  if (group == nullptr || !group->unreadable.empty()) return facts;
+  const PodGroup* group = find_pod_group(objects_, name);
+  if (group == nullptr) return facts;
+  if (!group->unreadable.empty()) {
+    facts.problem = group->unreadable;
+    return facts;
+  }
   facts.known = group->object.meta.deletion_ms == 0;
-  facts.priority = group->priority;
+  if (name.kind == GroupKind::kPodGroup) facts.priority = group->priority;
+  if (name.kind == GroupKind::kCoscheduling) {
+    facts.since_ms = group->object.meta.creation_ms;
+    facts.least_backoff_ms = groups_[profile(member)].coscheduling_backoff_ms;
+  }
   facts.needed = static_cast<size_t>(group->min_count);
   facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
-  const PlacedMembers* placed = cluster_.members(ns, name);
+  const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
   return facts;
 }

@@ -9,6 +9,7 @@ namespace {
 
 // Labels of queue_incoming_pods_total besides those of cluster events.
 constexpr std::string_view kPodAdd = "UnscheduledPodAdd";
+constexpr std::string_view kPodUpdate = "UnscheduledPodUpdate";
 constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 
 }  // namespace
@@ -107,6 +108,7 @@ void SchedulingQueue::set_key(QueuedPod& pod) {
   const SortKey key = key_of(pod, pod.queued_ms);
   const bool is_ordered = pod.place != QueuePlace::kUnschedulable;
   if (key == pod.key) return;
+  const Cause none(*this, {});
   if (is_ordered) take_out(pod);
   pod.key = key;
   if (is_ordered) put(pod, pod.place);
@@ -162,17 +164,18 @@ const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
   added.pod = std::move(pod);
   added.profile = policy_.profile(*added.pod);
   added.queued_ms = now_ms;
-  if (policy_.group_gate(*added.pod)) {
-    arrive(added, now_ms);
-    return added;
-  }
-  added.key = policy_.sort_key(*added.pod, now_ms);
-  if (passes_gates(added)) {
-    put_active(added, now_ms);
-  } else {
-    put(added, QueuePlace::kUnschedulable);
-  }
+  enter(added, now_ms);
   return added;
+}
+
+void SchedulingQueue::enter(QueuedPod& pod, int64_t now_ms) {
+  if (policy_.group_of(*pod.pod) && !stays_apart(pod)) return arrive(pod, now_ms);
+  pod.key = policy_.sort_key(*pod.pod, pod.queued_ms);
+  if (passes_gates(pod)) {
+    put_active(pod, now_ms);
+  } else {
+    put(pod, QueuePlace::kUnschedulable);
+  }
 }
 
 void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
@@ -180,6 +183,12 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
   if (entry == nullptr) {
     add(std::move(pod), now_ms);
     return;
+  }
+  const bool moves = policy_.group_of(*entry->pod) != policy_.group_of(*pod) ||
+                     (entry->group != nullptr && entry->pod->priority != pod->priority);
+  if (moves && entry->place != QueuePlace::kInFlight) {
+    const Cause cause(*this, kPodUpdate);
+    return enter_afresh(*entry, std::move(pod), now_ms);
   }
   const PodRef before = std::exchange(entry->pod, std::move(pod));
   if (entry->group != nullptr && entry->group->entry.pod == before)
@@ -206,6 +215,25 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
   }
 }
 
+void SchedulingQueue::pull(QueuedPod& pod) {
+  if (pod.place == QueuePlace::kInGroup) {
+    QueuedGroup& group = *pod.group;
+    leave(pod);
+    return settle(group, pod);
+  }
+  count_holders(pod, -1);
+  take_out(pod);
+}
+
+void SchedulingQueue::enter_afresh(QueuedPod& pod, PodRef now, int64_t now_ms) {
+  pull(pod);
+  pod.pod = std::move(now);
+  pod.rejectors.clear();
+  pod.pending.clear();
+  pod.gated_by.reset();
+  enter(pod, now_ms);
+}
+
 void SchedulingQueue::remove(std::string_view uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
@@ -218,15 +246,7 @@ void SchedulingQueue::remove(std::string_view uid) {
     end_flight(entry);
     prune_events();
   }
-  if (entry.place == QueuePlace::kInGroup) {
-    QueuedGroup& group = *entry.group;
-    leave(entry);
-    settle(group, entry);
-    pods_.erase(found);
-    return;
-  }
-  count_holders(entry, -1);
-  take_out(entry);
+  pull(entry);
   pods_.erase(found);
 }
 

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kGroups = "podgroups.v1beta1.scheduling.k8s.io";
+constexpr std::string_view kLabelledGroups = "podgroups.v1alpha1.scheduling.x-k8s.io";
 constexpr std::string_view kBudgets = "poddisruptionbudgets.v1.policy";
 
 const std::vector<std::string> kPlugins = {
@@ -87,6 +89,7 @@ struct WorldOptions {
   bool stepwise = true;
   std::string fit_args{};
   std::string gang_args{};
+  std::optional<std::string> coscheduling{};  // its args; nothing: it is not enabled
   bool counts = false;  // looks at nodes; nothing is checked by looking again then
 };
 
@@ -102,6 +105,12 @@ class World final : public ApiWriter {
     for (const std::string& plugin : kPlugins) {
       if (auto enabled = enable_at_every_point(profile, modules_, plugin); !enabled)
         throw std::runtime_error(enabled.error().message);
+    }
+    if (wanted.coscheduling) {
+      const auto enabled = enable_at_every_point(profile, modules_, "Coscheduling");
+      if (!enabled) throw std::runtime_error(enabled.error().message);
+      profile.at(ExtensionPoint::kQueueSort) = {{"Coscheduling"}};
+      profile.args["Coscheduling"] = *wanted.coscheduling;
     }
     profile.at(ExtensionPoint::kPermit) = {{Doorman::kName}};
     auto& filters = profile.at(ExtensionPoint::kFilter);
@@ -245,8 +254,7 @@ class World final : public ApiWriter {
   void post(Message message) { scheduler_->post(std::move(message)); }
   void delete_group(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    scheduler_->post(ObjectDeleted{
-        decoded({std::string(kGroups), "default", name, "", "", groups_[name].dump()})});
+    scheduler_->post(ObjectDeleted{object_of(groups_[name])});
     groups_.erase(name);
   }
   Json pod(const std::string& name) {
@@ -443,9 +451,11 @@ class World final : public ApiWriter {
     groups_[name] = group;
     if (!is_away_) post_group(group);
   }
-  void post_group(const Json& group) {
-    scheduler_->post(ObjectUpserted{decoded(
-        {std::string(kGroups), "default", group["metadata"]["name"], "", "", group.dump()})});
+  void post_group(const Json& group) { scheduler_->post(ObjectUpserted{object_of(group)}); }
+  static RawRef object_of(const Json& group) {
+    const bool labelled = group.value("apiVersion", "") == "scheduling.x-k8s.io/v1alpha1";
+    return decoded({std::string(labelled ? kLabelledGroups : kGroups), "default",
+                    group["metadata"]["name"], "", "", group.dump()});
   }
 
   const bool stepwise_;
@@ -1863,6 +1873,334 @@ TEST(GroupDomains, FiftyRacksCostHardlyMoreThanOne) {
     EXPECT_LE(2 * fifty, 3 * one) << fifty << " and " << one;
     EXPECT_GE(one, 200U);
   }
+}
+
+// ---- Coscheduling: groups that a label names
+
+class CoschedulingTest : public GroupTest {
+ protected:
+  explicit CoschedulingTest(const std::string& args = "{}", bool stepwise = true)
+      : GroupTest({.stepwise = stepwise, .coscheduling = args}) {}
+
+  static Json labelled_group(const std::string& name, const Json& min_member, int second = 0) {
+    return {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+            {"metadata",
+             {{"name", name},
+              {"namespace", "default"},
+              {"uid", "uid-" + name},
+              {"creationTimestamp", "2026-01-01T00:00:" + std::to_string(10 + second) + "Z"}}},
+            {"spec", {{"minMember", min_member}}}};
+  }
+  void group(const std::string& name, const Json& min_member, int second = 0) {
+    world_.save_group(labelled_group(name, min_member, second));
+    world_.settle();
+  }
+  static Json labelled(const std::string& name, const std::string& cpu, const std::string& group,
+                       int priority = 0) {
+    Json pod = pod_of(name, cpu, false);
+    if (!group.empty()) pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = group;
+    pod["spec"]["priority"] = priority;
+    return pod;
+  }
+  void pod(const std::string& name, const std::string& cpu, const std::string& group,
+           int priority = 0) {
+    world_.save_pod(labelled(name, cpu, group, priority));
+    world_.settle();
+  }
+  // Until nothing is left to decide.
+  void run() {
+    for (int i = 0; i < 100 && world_.stats().queue.active != 0; ++i) world_.step();
+    EXPECT_EQ(world_.stats().queue.active, 0U);
+  }
+  std::string held_by(const std::string& pod) {
+    const Explanation why = world_.explain(pod);
+    return why.queue->rejectors.empty() ? "" : why.queue->rejectors.front().text;
+  }
+  std::string bound_pods() {
+    std::string all;
+    world_.for_each_pod([&](const Json& pod) {
+      if (pod["spec"].value("nodeName", "").empty()) return;
+      all += (all.empty() ? "" : " ") + pod["metadata"]["name"].get<std::string>();
+    });
+    return all;
+  }
+};
+
+// The cases of scheduler-plugins' own integration test (test/integration/coscheduling_test.go): one
+// node with room for six.
+struct UpstreamCase {
+  const char* what;
+  std::vector<std::pair<std::string, int>> groups;  // minMember
+  const char* pods;                                 // name:size:group:priority
+  const char* bound;
+};
+
+const std::vector<UpstreamCase> kUpstreamCases = {
+    {"one group fits, then the other does not",
+     {{"g1", 3}, {"g2", 4}},
+     "a1:1:g1 a2:1:g1 a3:1:g1 b1:2:g2 b2:2:g2 b3:2:g2 b4:2:g2",
+     "a1 a2 a3"},
+    {"the same, in turns",
+     {{"g1", 3}, {"g2", 4}},
+     "a1:1:g1 b1:2:g2 a2:1:g1 b2:2:g2 a3:1:g1 b3:2:g2 b4:2:g2",
+     "a1 a2 a3"},
+    {"too few pods, and others beside them",
+     {{"g1", 4}},
+     "a1:1:g1 b:2: a2:1:g1 c:2: a3:1:g1",
+     "b c"},
+    {"the group of higher priority",
+     {{"g1", 3}, {"g2", 3}},
+     "a1:2:g1:5 a2:2:g1:5 a3:2:g1:5 b1:1:g2:10 b2:1:g2:10 b3:1:g2:10",
+     "b1 b2 b3"},
+    {"the same, in turns",
+     {{"g1", 3}, {"g2", 3}},
+     "a1:2:g1:5 b1:1:g2:10 a2:2:g1:5 b2:1:g2:10 a3:2:g1:5 b3:1:g2:10",
+     "b1 b2 b3"},
+    {"pods of higher priority without a group",
+     {{"g1", 3}},
+     "a1:1:g1:5 b:2::10 a2:1:g1:5 c:2::10 a3:1:g1:5 d:2::10",
+     "b c d"},
+    {"one of three groups",
+     {{"g1", 3}, {"g2", 4}, {"g3", 4}},
+     "a1:1:g1 b1:2:g2 c1:2:g3 a2:1:g1 b2:2:g2 c2:2:g3 a3:1:g1 b3:2:g2 c3:2:g3 b4:2:g2 c4:2:g3",
+     "a1 a2 a3"},
+};
+
+class UpstreamCoschedulingTest : public CoschedulingTest,
+                                 public ::testing::WithParamInterface<bool> {
+ protected:
+  UpstreamCoschedulingTest() : CoschedulingTest("{}", GetParam()) {}
+};
+
+// All pods are there before anything is decided on, or each is when it comes.
+TEST_P(UpstreamCoschedulingTest, BindsTheSamePods) {
+  node("n", "6");
+  for (const UpstreamCase& each : kUpstreamCases) {
+    int second = 0;
+    for (const auto& [name, needed] : each.groups) group(name, needed, second++);
+    std::istringstream pods(each.pods);
+    std::vector<std::string> names;
+    for (std::string text; pods >> text;) {
+      std::istringstream fields(text);
+      std::string name, size, group, priority;
+      std::getline(fields, name, ':');
+      std::getline(fields, size, ':');
+      std::getline(fields, group, ':');
+      std::getline(fields, priority, ':');
+      names.push_back(name);
+      pod(name, size, group, priority.empty() ? 0 : std::stoi(priority));
+    }
+    if (GetParam()) {
+      run();
+      EXPECT_EQ(bound_pods(), each.bound) << each.what;
+    }
+    // Where others were bound before, these had to make room.
+    std::istringstream expected(each.bound);
+    for (std::string name; expected >> name;) {
+      EXPECT_NE(world_.node_of(name), "") << each.what << ": " << name;
+    }
+    EXPECT_EQ(world_.stats().assumed_pods, 0U);
+    for (const std::string& name : names) world_.delete_pod(name);
+    for (const auto& [name, needed] : each.groups) world_.delete_group(name);
+    world_.settle();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, UpstreamCoschedulingTest, ::testing::Bool());
+
+TEST_F(CoschedulingTest, PodsThatHaveEndedDoNotCount) {
+  node("n", "8");
+  group("g", 6);
+  Json ended = labelled("p1", "1", "g");
+  ended["spec"]["nodeName"] = "n";
+  ended["status"]["phase"] = "Succeeded";
+  world_.save_pod(ended);
+  for (const char* name : {"p2", "p3", "p4", "p5", "p6"}) pod(name, "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "p1");
+  EXPECT_EQ(held_by("p2"),
+            "pre-filter pod p2 cannot find enough sibling pods, current pods number: 5, minMember "
+            "of group: 6");
+  pod("p7", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "p1 p2 p3 p4 p5 p6 p7");
+}
+
+TEST_F(CoschedulingTest, OneThatDoesNotFitHoldsNothingAndLetsOthersPass) {
+  node("n1", "6");
+  for (const char* name : {"n2", "n3", "n4"}) node(name, "2");
+  group("g1", 6);
+  group("g2", 1, 1);
+  for (int i = 1; i <= 6; ++i) pod("a" + std::to_string(i), "4", "g1");
+  pod("b", "2", "g2");
+  run();
+  EXPECT_EQ(bound_pods(), "b");
+  EXPECT_EQ(world_.stats().assumed_pods, 0U);
+  const std::string why =
+      "PodGroup default/g1 gets rejected due to Pod a2 is unschedulable even after PostFilter, "
+      "minMember (6) cannot be satisfied: 1 scheduled, 4 remaining";
+  EXPECT_TRUE(world_.message("a1").starts_with(why)) << world_.message("a1");
+  EXPECT_TRUE(world_.message("a6").starts_with(why)) << world_.message("a6");
+  EXPECT_TRUE(world_.message("a2").starts_with("0/4 nodes are available"));
+  const Explanation told = world_.explain("a1");
+  ASSERT_TRUE(told.group);
+  EXPECT_EQ(told.group->name, "default/g1");
+  EXPECT_TRUE(told.group->said.starts_with("Unschedulable: " + why)) << told.group->said;
+  EXPECT_EQ(world_.requests(), 0U) << "scheduler-plugins' controller writes the status";
+}
+
+TEST_F(CoschedulingTest, ThePodThatComesWithoutItsGroupWaitsForIt) {
+  node("n", "8");
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_EQ(held_by("a"), "PodGroup not found: default/g");
+  EXPECT_EQ(world_.explain("a").queue->rejectors.front().plugin, "Coscheduling");
+  group("g", 2);
+  pod("b", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "a b single");
+  world_.delete_group("g");
+  pod("c", "1", "g");
+  run();
+  EXPECT_EQ(held_by("c"), "PodGroup not found: default/g");
+  group("g", 3);
+  run();
+  EXPECT_EQ(bound_pods(), "a b c single") << "those that run count";
+}
+
+TEST_F(CoschedulingTest, WhoIsGatedHoldsNobodyIfTheOthersAreEnough) {
+  node("n", "8");
+  group("g", 2);
+  Json gated = labelled("a", "1", "g");
+  gated["spec"]["schedulingGates"] = {{{"name", "example.com/wait"}}};
+  world_.save_pod(gated);
+  pod("b", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  pod("c", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "b c");
+  EXPECT_EQ(held_by("a"), "waiting for scheduling gates: [example.com/wait]");
+  pod("a", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "a b c");
+}
+
+TEST_F(CoschedulingTest, ALabelThatChangesMovesThePod) {
+  node("n", "8");
+  group("g", 2);
+  group("h", 2);
+  pod("a", "1", "g");
+  pod("b", "1", "h");
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  pod("a", "1", "h");
+  run();
+  EXPECT_EQ(bound_pods(), "a b");
+  // One that runs goes over: it counts there, and no more here.
+  pod("c", "1", "g");
+  Json moved = world_.pod("a");
+  moved["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g";
+  world_.save_pod(moved);
+  world_.settle();
+  pod("d", "1", "h");
+  group("h", 3);
+  run();
+  EXPECT_EQ(bound_pods(), "a b c");
+  EXPECT_EQ(world_.explain("d").group->placed, 1U);
+  pod("d", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "a b c d");
+}
+
+TEST_F(CoschedulingTest, SpecSchedulingGroupCountsFirst) {
+  node("n", "8");
+  world_.save_group(group_of(2));
+  group("other", 1);
+  Json both = labelled("a", "1", "other");
+  both["spec"]["schedulingGroup"] = {{"podGroupName", "g"}};
+  world_.save_pod(both);
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  GroupTest::pod("b", "1");
+  run();
+  EXPECT_EQ(bound_pods(), "a b");
+}
+
+TEST_F(CoschedulingTest, AnyNumberOfMembersMayBeAsked) {
+  node("n", "8");
+  group("zero", 0);
+  group("negative", -5);
+  group("huge", int64_t{1} << 31);
+  world_.save_group({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                     {"metadata", {{"name", "nothing"}, {"namespace", "default"}}}});
+  for (const char* name : {"zero", "negative", "huge", "nothing"})
+    pod(std::string("p-") + name, "1", name);
+  run();
+  EXPECT_EQ(bound_pods(), "p-negative p-nothing p-zero");
+  EXPECT_TRUE(held_by("p-huge").starts_with("pod group default/huge: ")) << held_by("p-huge");
+  group("huge", INT32_MAX);
+  run();
+  EXPECT_EQ(world_.explain("p-huge").group->needed, size_t{INT32_MAX});
+  EXPECT_EQ(world_.explain("p-huge").queue->place, "gated");
+}
+
+TEST_F(CoschedulingTest, AClusterWithoutTheKindKeepsOnlyTheirPodsWaiting) {
+  world_.post(KindSynced{std::string(kLabelledGroups), false});
+  node("n", "8");
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_EQ(held_by("a"), "PodGroup not found: default/g");
+}
+
+TEST_F(CoschedulingTest, NobodyEvictsByThePriorityOfASibling) {
+  node("n", "2");
+  Json low = pod_of("low", "2", false);
+  low["spec"]["nodeName"] = "n";
+  low["spec"]["priority"] = 5;
+  world_.save_pod(low);
+  group("g", 2);
+  pod("a", "1", "g", 10);
+  pod("b", "1", "g", 1);
+  run();
+  EXPECT_EQ(world_.evicted(), std::set<std::string>());
+  world_.delete_pod("b");
+  pod("c", "1", "g", 9);
+  run();
+  EXPECT_EQ(world_.evicted(), std::set<std::string>{"low"});
+  EXPECT_EQ(bound_pods(), "a c");
+}
+
+TEST_F(GroupTest, TheLabelMeansNothingWithoutCoscheduling) {
+  node("n", "8");
+  Json labelled = pod_of("a", "1", false);
+  labelled["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "missing";
+  world_.save_pod(labelled);
+  world_.settle();
+  EXPECT_EQ(world_.node_of("a"), "n");
+}
+
+class CoschedulingBackoffTest : public CoschedulingTest {
+ protected:
+  CoschedulingBackoffTest() : CoschedulingTest(R"({"podGroupBackoffSeconds":20})") {}
+};
+
+TEST_F(CoschedulingBackoffTest, ARefusedGroupIsLeftAloneForSoLong) {
+  node("n", "1");
+  group("g", 2);
+  for (const char* name : {"a", "b"}) pod(name, "1", "g");
+  run();
+  node("m", "1");
+  world_.settle();
+  EXPECT_EQ(world_.explain("a").queue->place, "errorBackoff");
+  world_.step(3);
+  EXPECT_EQ(bound_pods(), "");
+  world_.pass(25'000);
+  world_.step(3);
+  EXPECT_EQ(bound_pods(), "a b");
 }
 
 // ---- when things fail

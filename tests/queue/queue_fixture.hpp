@@ -45,11 +45,14 @@ class FakePolicy : public QueuePolicy {
                                                                  : std::nullopt;
   }
   bool wakes_whom_it_gates(PluginKey gate) override { return wakes == gate; }
-  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
-    return pod.group.len == 0 ? std::nullopt : std::optional(kGroups);
+  GroupName group_of(const plimsoll_pod& pod) override {
+    return plimsoll::group_of(pod, GroupKinds().set());
   }
-  GroupFacts group(std::string_view, std::string_view name) override {
-    const auto known = groups.find(std::string(name));
+  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
+    return group_of(pod) ? std::optional(kGroups) : std::nullopt;
+  }
+  GroupFacts group(const GroupName& name, const plimsoll_pod&) override {
+    const auto known = groups.find(std::string(name.name));
     return known == groups.end() ? GroupFacts() : known->second;
   }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {

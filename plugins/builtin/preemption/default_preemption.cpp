@@ -141,15 +141,14 @@ class DefaultPreemption : public GroupPreemption {
   }
 
   Status pre_enqueue(Pod pod) {
-    const bool in_group = is_in_group(*pod);
-    if (in_group && !published_) {
+    if (!published_) {
       // Nothing else says whose plugin this is.
       const std::string profile(view(pod->scheduler_name));
       published_ =
           host_.publish(std::string(GroupPreemption::kService) + "/" + profile, 1, &as_published_);
     }
     if (!executor_.holds_back(pod.uid())) return Status::success();
-    return Status::unresolvable(in_group ? group_held_ : held_);
+    return Status::unresolvable(is_in_group(*pod) ? group_held_ : held_);
   }
 
   // PodGroupPostFilter.
