@@ -144,7 +144,7 @@ bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
   const Order given = order;
   const size_t most_looks = most_first_looks(state_.cluster.node_count());
   for (const GroupDomain& domain : domains_) {
-    if (looks_ > most_looks) break;
+    if (looks_ > most_looks || is_late()) break;
     if (!domain.may_hold || !error_.ok() || state_.environment.gave_up()) continue;
     domain_ = &domain;
     order = given;

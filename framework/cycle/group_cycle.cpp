@@ -260,7 +260,7 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   }
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
-    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
+    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes)) || (!first && is_late())) {
       too_much = first;
       break;
     }
@@ -316,7 +316,7 @@ std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
   Order order = last;
   std::stable_partition(order.begin(), order.end(),
                         [&](size_t each) { return members_[each].attempt == nullptr; });
-  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count())) {
+  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count()) && !is_late()) {
     if (is_new(order)) {
       ++orders_;
       return order;
@@ -426,7 +426,8 @@ bool GroupCycle::find_places(Order& order) {
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
   if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
-  Order best;                          // enough have a place, but not all
+  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
+  Order best;  // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
     if (enough && placed_ > most) {

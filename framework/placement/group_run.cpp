@@ -7,6 +7,8 @@ namespace {
 
 // A kind is told of so many changes in the time of a look.
 constexpr size_t kTellsPerLook = 8;
+// How often the clock is looked at.
+constexpr size_t kLooksPerGlance = 64;
 
 PodRef not_owned(const plimsoll_pod& pod) {
   return {PodRef(), &pod};  // it outlives the dry run
@@ -145,6 +147,8 @@ void GroupRun::roll_back(size_t mark) {
 bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
                       const NodeInfo& node) {
   if (looks_left_ > 0) --looks_left_;
+  const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
+  if (glances && thread_time_ms() >= until_ms_) looks_left_ = 0;
   return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
 }
 

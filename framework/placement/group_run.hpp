@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_trial.hpp"
 
 namespace plimsoll {
@@ -129,6 +130,8 @@ class GroupRun {
   std::string_view plugin_;
   size_t most_kinds_;
   size_t& looks_left_;
+  size_t looks_ = 0;
+  const int64_t until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;

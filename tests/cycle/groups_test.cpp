@@ -2509,6 +2509,7 @@ class Campaign {
       Gang gang{"g" + std::to_string(i), draw(least, most)};
       gang.needed = draw(0, 3) == 0 ? gang.size / 2 + 1 : gang.size;
       gang.in_rack = draw(0, 2) == 0;
+      if (seed % 2 == 0) gang.priority = 10 * draw(0, 1);
       pods += gang.size;
       gangs_.push_back(gang);
     }
@@ -2528,8 +2529,8 @@ class Campaign {
     }
     std::printf(
         "%zu turns; %zu kills, %zu nodes lost, %zu bindings failed, the API server away %zu "
-        "times\n",
-        turns, kills_, nodes_lost_, failed_, losses_);
+        "times, %zu evicted\n",
+        turns, kills_, nodes_lost_, failed_, losses_, world_.evicted().size());
   }
 
  private:
@@ -2540,6 +2541,7 @@ class Campaign {
     int size;
     int needed = 0;
     bool in_rack = false;
+    int priority = 0;
     Fate fate = Fate::kToCome;
     bool hurt = false;  // it has lost pods, and was not whole since
     std::set<std::string> pods{};
@@ -2563,7 +2565,7 @@ class Campaign {
     return {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
             {"spec",
              {{"schedulerName", "default-scheduler"},
-              {"priority", 0},
+              {"priority", gang.priority},
               {"schedulingGroup", {{"podGroupName", gang.name}}},
               {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}},
             {"status", {{"phase", "Pending"}}}};
@@ -2574,12 +2576,12 @@ class Campaign {
       ++losses_;
       arrive();
       world_.lose_api();
-      one_in(2) ? arrive() : end_one();
+      one_in(4) ? end_one() : arrive();
       world_.find_api();
     } else {
       if (one_in(2)) world_.die_after(draw(0, 4));
-      const int what = draw(0, 5);
-      what < 3 ? arrive() : what == 3 ? lose_node() : end_one();
+      const int what = draw(0, 8);
+      what < 6 ? arrive() : what < 8 ? lose_node() : end_one();
     }
     rest();
     control();
@@ -2604,9 +2606,11 @@ class Campaign {
     if (next == gangs_.end()) return end_one();
     Gang& gang = *next;
     gang.fate = Fate::kThere;
-    Json group = {
-        {"metadata", {{"name", gang.name}, {"namespace", "default"}, {"uid", gang.name}}},
-        {"spec", {{"priority", 0}, {"schedulingPolicy", {{"gang", {{"minCount", gang.needed}}}}}}}};
+    Json group = {{"metadata", {{"name", gang.name}, {"namespace", "default"}, {"uid", gang.name}}},
+                  {"spec",
+                   {{"priority", gang.priority},
+                    {"disruptionMode", {{"all", Json::object()}}},
+                    {"schedulingPolicy", {{"gang", {{"minCount", gang.needed}}}}}}}};
     if (gang.in_rack) group["spec"]["schedulingConstraints"] = {{"topology", {{{"key", "rack"}}}}};
     const int when = draw(0, gang.size);
     for (int i = 0; i < gang.size; ++i) {
@@ -2650,14 +2654,16 @@ class Campaign {
     gang.fate = Fate::kEnded;
   }
 
-  // The pods of nodes that are gone go, and others come in their place.
+  // The pods of nodes that are gone go, and others come in their place, and in that of the evicted.
   void control() {
+    const size_t evicted = world_.evicted().size();
     for (Gang& gang : gangs_) {
       if (gang.fate != Fate::kThere) continue;
       const std::set<std::string> pods = gang.pods;
       for (const std::string& name : pods) {
+        const bool is_evicted = world_.pod(name).is_null();
         const std::string node = world_.node_of(name);
-        if (node.empty() || world_.has_node(node)) continue;
+        if (!is_evicted && (node.empty() || world_.has_node(node))) continue;
         world_.delete_pod(name);
         gang.pods.erase(name);
         gang.hurt = true;
@@ -2665,6 +2671,7 @@ class Campaign {
       while (static_cast<int>(gang.pods.size()) < gang.size) world_.save_pod(new_pod(gang));
     }
     rest();
+    if (world_.evicted().size() != evicted) control();
   }
 
   int placed(const Gang& gang) {
