@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/api/decode/decode.hpp"
 #include "framework/cycle/group_cycle.hpp"
+#include "framework/objects/pod_group.hpp"
 
 namespace plimsoll {
 
@@ -33,7 +35,7 @@ GroupPreemption* GroupCycle::preemption() const {
   return found == nullptr ? nullptr : *static_cast<GroupPreemption* const*>(found);
 }
 
-GroupCycle::Evictions GroupCycle::evict() {
+GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
   using Outcome = GroupPreemption::Decision::Outcome;
   GroupPreemption* evictor = preemption();
   if (evictor == nullptr) return {};
@@ -57,8 +59,12 @@ GroupCycle::Evictions GroupCycle::evict() {
   if (kind_ != GroupKind::kPodGroup) {
     priority = (*std::ranges::min_element(pods, {}, &plimsoll_pod::priority))->priority;
   }
-  const GroupPreemption::Decision decision =
-      evictor->preempt({object_->uid, pods, missing, priority, domains});
+  const GroupPreemption::Decision decision = evictor->preempt(
+      {object_->uid, pods, missing, priority, domains,
+       [&queue = state_.queue, kind = group.kind, ns = group.ns, name = group.name] {
+         const QueuedGroup* waiting = queue.group({kind, ns, name});
+         return waiting != nullptr && waiting->facts.known;
+       }});
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:

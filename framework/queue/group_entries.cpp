@@ -17,13 +17,15 @@ const QueuedGroup* SchedulingQueue::group(const GroupName& name) const {
 }
 
 // A group that has a priority counts with it, whatever its pods say; one that has a time, with
-// that, or the time of its last failure: an old one that does not fit lets others pass.
+// that, or the time of its last failure: an old one that does not fit lets others pass. What is
+// missing of one that runs in part goes first: those that run are of no use without it.
 SortKey SchedulingQueue::key_of(const QueuedPod& pod, int64_t queued_ms) {
   if (!is_entry(pod)) return policy_.sort_key(*pod.pod, queued_ms);
   const QueuedGroup& group = *pod.group;
   plimsoll_pod as_group = *pod.pod;
   as_group.priority = group.facts.priority.value_or(group.priorities.rbegin()->first);
   const int64_t since_ms = group.facts.since_ms;
+  if (group.facts.runs_in_part()) return policy_.sort_key(as_group, 0);
   return policy_.sort_key(as_group,
                           since_ms == 0 ? queued_ms : std::max(since_ms, group.failed_ms));
 }
@@ -35,15 +37,7 @@ void SchedulingQueue::count_priority(QueuedGroup& group, int32_t priority, bool 
   counted->second += there ? 1 : -1;
   const bool changed = counted->second == (there ? 1 : 0);
   if (counted->second == 0) group.priorities.erase(counted);
-  const bool is_ordered = entry.place == QueuePlace::kActive ||
-                          entry.place == QueuePlace::kBackoff ||
-                          entry.place == QueuePlace::kErrorBackoff;
-  if (!changed || !was_highest || !is_ordered || group.priorities.empty()) return;
-  const QueuePlace place = entry.place;
-  const Cause none(*this, {});
-  take_out(entry);
-  entry.key = key_of(entry, entry.queued_ms);
-  put(entry, place);
+  if (changed && was_highest && !group.priorities.empty()) set_key(entry);
 }
 
 void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
@@ -268,13 +262,20 @@ void SchedulingQueue::group_changed(const GroupName& name, int64_t now_ms) {
   if (found == groups_.end()) return;
   QueuedGroup& group = *found->second;
   QueuedPod& entry = group.entry;
-  if (entry.place == QueuePlace::kActive || entry.place == QueuePlace::kInFlight) return;
+  if (entry.place == QueuePlace::kInFlight) return;
   const GroupFacts before = group.facts;
   const bool complete = has_quorum(group);
+  set_key(entry);
+  if (entry.place == QueuePlace::kActive) return;
   const bool waited = group.gate == Gate::kGroup || group.gate == Gate::kQuorum;
   const bool other_gate = complete == waited || group.facts.known != before.known;
   const bool asks_less = group.facts.needed < before.needed || group.facts.wish != before.wish;
   if (other_gate || asks_less) requeue(entry, Strategy::kImmediately, now_ms);
+}
+
+void SchedulingQueue::say(const plimsoll_pod& member, std::string_view what) {
+  const auto found = groups_.find(policy_.group_of(member).key());
+  if (found != groups_.end()) found->second->said = what;
 }
 
 // ---- attempts
@@ -331,6 +332,9 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   std::set<PluginIndex> pending = entry.pending;
   const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
   if (failed) {
+    // The group may be a new entry: what failed before counts.
+    entry.consecutive_errors =
+        std::max(entry.consecutive_errors + 1, member.consecutive_errors) - 1;
     rejectors.clear();
     pending.clear();
     group.refusals.clear();

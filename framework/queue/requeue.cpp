@@ -124,7 +124,9 @@ int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
     pod.backoff_expiry_ms = 0;
   } else {
     int64_t delay = config_.initial_backoff_ms;
-    for (uint32_t i = 1; i < count && delay < config_.max_backoff_ms; ++i) delay *= 2;
+    const bool rest = is_entry(pod) && pod.group->facts.runs_in_part();
+    const uint32_t doublings = rest && pod.consecutive_errors == 0 ? 0 : count - 1;
+    for (uint32_t i = 0; i < doublings && delay < config_.max_backoff_ms; ++i) delay *= 2;
     delay = std::max(std::min(delay, config_.max_backoff_ms), least);
     pod.backoff_expiry_ms = truncate_to_window(pod.queued_ms + delay);
   }

@@ -104,6 +104,16 @@ void SchedulingQueue::put_active(QueuedPod& pod, int64_t now_ms) {
   put(pod, QueuePlace::kActive);
 }
 
+void SchedulingQueue::set_key(QueuedPod& pod) {
+  const SortKey key = key_of(pod, pod.queued_ms);
+  const bool is_ordered = pod.place != QueuePlace::kUnschedulable;
+  if (key == pod.key) return;
+  const Cause none(*this, {});
+  if (is_ordered) take_out(pod);
+  pod.key = key;
+  if (is_ordered) put(pod, pod.place);
+}
+
 // Visits each plugin whose hint can move an unschedulable pod, once. This set does not change while
 // the pod is unschedulable.
 template <typename Visit>
@@ -194,17 +204,8 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     return;
   }
   if (entry->place == QueuePlace::kInGroup) return update_member(*entry, seen, now_ms);
-  const SortKey key = policy_.sort_key(*entry->pod, entry->queued_ms);
-  if (entry->place != QueuePlace::kUnschedulable) {
-    if (key != entry->key) {
-      const QueuePlace place = entry->place;
-      take_out(*entry);
-      entry->key = key;
-      put(*entry, place);
-    }
-    return;
-  }
-  entry->key = key;
+  set_key(*entry);
+  if (entry->place != QueuePlace::kUnschedulable) return;
   for (const SeenEvent& each : seen) {
     const Strategy strategy = worth_requeuing(*entry, each);
     if (strategy == Strategy::kSkip) continue;

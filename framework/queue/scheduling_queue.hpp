@@ -13,7 +13,8 @@
 //
 // The pods of a group that wait are one entry of the queue (group_entries.cpp): it is in one of
 // these places, and so are they. It is gated while the group is not known, while fewer of its pods
-// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff.
+// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff. One of
+// which some run, but fewer than it needs, goes before others of its priority.
 //
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
@@ -61,6 +62,8 @@ struct GroupFacts {
   std::string problem{};  // why it is not known, though it is there
   int64_t since_ms = 0;   // its place among others; 0: by when its first pod came
   int64_t least_backoff_ms = 0;
+
+  [[nodiscard]] bool runs_in_part() const { return placed > 0 && placed < needed; }
 };
 
 // What the queue needs from the profiles.
@@ -155,6 +158,7 @@ struct QueuedGroup {
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
+  std::string said;                    // of that, or of a binding that failed since
   std::string told;                    // what the cycle last wrote about it,
   std::string told_to;                 // into the object of this UID
   int64_t failed_ms = 0;               // when no place was last found for it; 0: never, or since
@@ -210,6 +214,8 @@ class SchedulingQueue {
   // had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
+  // What happened to a pod of a group after its attempt; for people.
+  void say(const plimsoll_pod& member, std::string_view what);
   // The group came, changed or went, or another number of its pods has a node.
   void group_changed(const GroupName& name, int64_t now_ms);
   // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
@@ -290,6 +296,7 @@ class SchedulingQueue {
   void enter(QueuedPod& pod, int64_t now_ms);  // one that is in no place
   void pull(QueuedPod& pod);                   // out of its place, or its group
   [[nodiscard]] SortKey key_of(const QueuedPod& pod, int64_t queued_ms);
+  void set_key(QueuedPod& pod);  // it has changed
 
   // ---- groups (group_entries.cpp)
   [[nodiscard]] static bool is_entry(const QueuedPod& pod);

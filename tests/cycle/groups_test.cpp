@@ -5,6 +5,8 @@
 #include <plimsoll/plugin.hpp>
 
 #include <atomic>
+#include <climits>
+#include <cstdlib>
 #include <future>
 #include <map>
 #include <mutex>
@@ -18,6 +20,9 @@
 
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
 #include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -95,7 +100,7 @@ class World final : public ApiWriter {
     modules_.add_builtin(builtin_modules());
     modules_.add_builtin(std::vector<StaticModule>{{Doorman::kName, "1", sdk::create_fn<Doorman>},
                                                    {Counter::kName, "1", sdk::create_fn<Counter>}});
-    ProfileSpec profile;
+    ProfileSpec& profile = profile_;
     profile.scheduler_name = "default-scheduler";
     for (const std::string& plugin : kPlugins) {
       if (auto enabled = enable_at_every_point(profile, modules_, plugin); !enabled)
@@ -121,20 +126,27 @@ class World final : public ApiWriter {
     }
     profile.args["UnsupportedFeatures"] = R"({"resourceClaims":true,"schedulingGroups":true})";
     profile.args["DefaultPreemption"] = R"({"minCandidateNodesPercentage":100})";
+    check_every_ = wanted.counts ? 0 : 1;
+    start();
+  }
+  ~World() override { stop(); }
+  // A scheduler that knows nothing yet.
+  void start() {
     SchedulerOptions options;
-    options.profiles.push_back(profile);
+    options.profiles.push_back(profile_);
     options.queue.max_backoff_ms = 0;
     options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
     options.clock = [this] { return now_ms_.load(); };
     options.binder_threads = 1;
     options.stepwise = stepwise_;
-    options.classes.check_every = wanted.counts ? 0 : 1;
+    options.classes.check_every = check_every_;
+    options.stop_grace = {};
     auto made = Scheduler::create(std::move(options), modules_, symbols_, *this);
     if (!made) throw std::runtime_error(made.error().message);
     scheduler_ = std::move(*made);
     loop_ = std::thread([this] { scheduler_->run(); });
   }
-  ~World() override {
+  void stop() {
     scheduler_->stop();
     loop_.join();
   }
@@ -146,21 +158,79 @@ class World final : public ApiWriter {
     settle();
   }
 
+  // ---- what fails
+  // Kill -9 after so many bindings: nothing that the scheduler writes arrives any more.
+  void die_after(int bindings) {
+    const std::lock_guard lock(mutex_);
+    bindings_left_ = bindings;
+  }
+  [[nodiscard]] bool is_dead() const { return is_dead_; }
+  // Another scheduler, which knows what the API server has.
+  void restart() {
+    is_dead_ = true;
+    stop();
+    scheduler_ = nullptr;
+    is_dead_ = false;
+    bindings_left_ = INT_MAX;
+    writing_ = 0;
+    start();
+    list();
+    sync();
+  }
+  // The API server answers nobody, and then tells what there is.
+  void lose_api() {
+    is_away_ = true;
+    for (const WantedKind& kind : scheduler_->wanted_kinds())
+      scheduler_->post(KindFollowed{kind.resource(), false, "connection refused"});
+    for (const char* kind : {"nodes", "pods"})
+      scheduler_->post(KindFollowed{kind, false, "connection refused"});
+    on_loop([] {});
+  }
+  void find_api() {
+    is_away_ = false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Json& pod : missed_deletes_)
+        scheduler_->post(PodDeleted{*decode_pod(pod.dump(), symbols_)});
+      missed_deletes_.clear();
+    }
+    list();
+    for (const WantedKind& kind : scheduler_->wanted_kinds())
+      scheduler_->post(KindFollowed{kind.resource(), true, ""});
+    for (const char* kind : {"nodes", "pods"}) scheduler_->post(KindFollowed{kind, true, ""});
+    settle();
+  }
+
   void add_node(const Json& node) {
+    const std::lock_guard lock(mutex_);
+    nodes_[node["metadata"]["name"]] = node;
     scheduler_->post(NodeUpserted{*decode_node(node.dump(), symbols_)});
+  }
+  void delete_node(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    nodes_.erase(name);
+    scheduler_->post(NodeDeleted{name});
+  }
+  [[nodiscard]] bool has_node(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return nodes_.contains(name);
   }
   void save_pod(const Json& pod) {
     const std::lock_guard lock(mutex_);
     const std::string name = pod["metadata"]["name"];
     pods_[name] = pod;
     pods_[name]["metadata"]["resourceVersion"] = std::to_string(++version_);
-    scheduler_->post(PodUpserted{*decode_pod(pods_[name].dump(), symbols_)});
+    if (!is_away_) scheduler_->post(PodUpserted{*decode_pod(pods_[name].dump(), symbols_)});
   }
   void delete_pod(const std::string& name) {
     const std::lock_guard lock(mutex_);
     const auto found = pods_.find(name);
     if (found == pods_.end()) return;
-    scheduler_->post(PodDeleted{*decode_pod(found->second.dump(), symbols_)});
+    if (is_away_) {
+      missed_deletes_.push_back(found->second);
+    } else {
+      scheduler_->post(PodDeleted{*decode_pod(found->second.dump(), symbols_)});
+    }
     pods_.erase(found);
   }
   void save_group(const Json& group) {
@@ -247,7 +317,7 @@ class World final : public ApiWriter {
   // was.
   void settle() {
     std::vector<uint64_t> before;
-    for (int still = 0; still < 4;) {
+    for (int still = 0; still < 4 && !is_dead_;) {
       on_loop([] {});
       on_loop([] {});
       const SchedulerStats now = scheduler_->stats();
@@ -291,6 +361,7 @@ class World final : public ApiWriter {
   }
   void record_event(EventRecord) override {}
   void patch_condition(ConditionPatch patch, Done done) override {
+    if (is_dead_) return;
     if (!patch.reason.empty()) {
       const std::lock_guard lock(mutex_);
       messages_[patch.name] = patch.message;
@@ -300,6 +371,7 @@ class World final : public ApiWriter {
     done({});
   }
   void request(ApiRequest request, Answered done) override {
+    if (is_dead_) return;
     const std::string begin = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups/";
     const std::string pods = "/api/v1/namespaces/default/pods/";
     if (request.method == "DELETE") {
@@ -335,9 +407,22 @@ class World final : public ApiWriter {
   }
 
  private:
+  void list() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, node] : nodes_)
+      scheduler_->post(NodeUpserted{*decode_node(node.dump(), symbols_)});
+    for (const auto& [name, group] : groups_) post_group(group);
+    for (const auto& [name, pod] : pods_)
+      scheduler_->post(PodUpserted{*decode_pod(pod.dump(), symbols_)});
+  }
   void write(const BindRequest& request, const Done& done) {
     {
       const std::lock_guard lock(mutex_);
+      if (is_dead_ || bindings_left_-- <= 0) {
+        is_dead_ = true;
+        return;
+      }
+      if (is_away_) return done(fail(ErrorCode::kInternal, "connection refused"));
       if (failing_.erase(request.name) != 0)
         return done(fail(ErrorCode::kInternal, "no bindings today"));
     }
@@ -364,8 +449,9 @@ class World final : public ApiWriter {
   void put_group(const Json& group) {
     const std::string name = group["metadata"]["name"];
     groups_[name] = group;
-    scheduler_->post(ObjectUpserted{object_of(group)});
+    if (!is_away_) post_group(group);
   }
+  void post_group(const Json& group) { scheduler_->post(ObjectUpserted{object_of(group)}); }
   static RawRef object_of(const Json& group) {
     const bool labelled = group.value("apiVersion", "") == "scheduling.x-k8s.io/v1alpha1";
     return decoded({std::string(labelled ? kLabelledGroups : kGroups), "default",
@@ -373,11 +459,17 @@ class World final : public ApiWriter {
   }
 
   const bool stepwise_;
+  ProfileSpec profile_;
+  uint32_t check_every_ = 1;
+  std::atomic<bool> is_dead_ = false;
+  std::atomic<bool> is_away_ = false;  // the API server
   std::atomic<int64_t> now_ms_{1'767'225'600'000};
   SymbolTable symbols_;
   Modules modules_;
   std::mutex mutex_;  // guards the next ones
-  std::map<std::string, Json> pods_, groups_;
+  int bindings_left_ = INT_MAX;
+  std::map<std::string, Json> nodes_, pods_, groups_;
+  std::vector<Json> missed_deletes_;
   std::map<std::string, std::string> messages_, reasons_;
   std::map<std::string, std::string> nominated_;
   std::set<std::string> failing_, evicted_;
@@ -925,6 +1017,7 @@ TEST_F(GroupTest, NothingIsLeftOfPodsAndGroupsThatWent) {
 
 class EvictionTest : public GroupTest {
  protected:
+  using GroupTest::GroupTest;
   // On a node, of a group or of none.
   void running(const std::string& name, const std::string& cpu, const std::string& node,
                int priority, const std::string& group = {}, const Json& labels = Json::object()) {
@@ -2125,6 +2218,537 @@ TEST_F(CoschedulingBackoffTest, ARefusedGroupIsLeftAloneForSoLong) {
   world_.pass(25'000);
   world_.step(3);
   EXPECT_EQ(bound_pods(), "a b");
+}
+
+// ---- when things fail
+
+// One decision at a time.
+class FailureTest : public EvictionTest {
+ protected:
+  FailureTest() : EvictionTest({}) {}
+  // What was said last of the pod's group.
+  std::string said(const std::string& pod) {
+    const Explanation why = world_.explain(pod);
+    return why.group ? why.group->said : "";
+  }
+  static Json in_rack(const std::string& rack, const std::string& name, const std::string& cpu) {
+    return {{"metadata", {{"name", name}, {"labels", {{"rack", rack}}}}},
+            {"status", {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}}}}};
+  }
+  static Json group_in_rack(int min_count) {
+    Json group = group_of(min_count);
+    group["spec"]["schedulingConstraints"] = {{"topology", {{{"key", "rack"}}}}};
+    return group;
+  }
+};
+
+TEST_F(FailureTest, ABindingThatFailsKeepsItsPlace) {
+  node("n", "2");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(1);
+  pod("single", "1", false);  // it is next, and has seen no room but that of b
+  world_.fail_bind("b");
+  world_.step();
+  EXPECT_EQ(bound({"a"}), 1U);
+  EXPECT_EQ(world_.nominated("b"), "n");
+  EXPECT_TRUE(said("b").starts_with("default/b was not bound, and keeps its place on n: "))
+      << said("b");
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("b"), "n");
+  EXPECT_EQ(world_.node_of("single"), "");
+}
+
+TEST_F(FailureTest, APlaceInWhichBindingsFailAgainAndAgainIsGivenUp) {
+  node("n", "2");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(2);
+  for (uint32_t i = 0; i < Bindings::kMostFailuresInPlace; ++i) {
+    EXPECT_EQ(world_.nominated("b"), i == 0 ? "" : "n");
+    world_.fail_bind("b");
+    world_.step();
+  }
+  EXPECT_EQ(world_.nominated("b"), "");
+  EXPECT_TRUE(said("b").starts_with("default/b was not bound, and loses its place: ")) << said("b");
+  world_.step();
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+}
+
+TEST_F(FailureTest, AGroupWhoseRestHasNoPlaceSaysSo) {
+  for (const char* name : {"n", "m", "o"}) node(name, "1");
+  for (const char* name : {"a", "b", "c"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(3);
+  world_.fail_bind("c");
+  world_.step();
+  world_.delete_node(world_.nominated("c"));
+  world_.settle();
+  world_.step();
+  EXPECT_EQ(bound({"a", "b", "c"}), 2U);
+  EXPECT_TRUE(said("c").starts_with(
+      "Unschedulable: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"))
+      << said("c");
+  EXPECT_EQ(world_.message("c"), "0/2 nodes are available: 2 Insufficient cpu.");
+  EXPECT_EQ(world_.condition("g"), "True/Scheduled: ") << "what has been said stays";
+  node("p", "1");
+  world_.settle();
+  world_.step();
+  EXPECT_EQ(world_.node_of("c"), "p");
+}
+
+TEST_F(FailureTest, WhatIsMissingOfAGroupGoesBeforeOthersOfItsPriority) {
+  for (const char* name : {"n", "m"}) node(name, "1");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(2);
+  world_.step();
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+  pod("single", "1", false);
+  world_.step();
+  const std::string dead = world_.node_of("b");
+  world_.delete_node(dead);
+  world_.delete_pod("b");
+  pod("b2", "1");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(bound({"b2", "single"}), 0U);
+  node("o", "1");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("b2"), "o");
+  EXPECT_EQ(bound({"single"}), 0U);
+}
+
+TEST_F(FailureTest, AfterAKillTheRestIsPlacedFirstAndInTheSameRack) {
+  for (const char* name : {"a1", "a2"}) world_.add_node(in_rack("a", name, "2"));
+  for (const char* name : {"b1", "b2", "b3"}) world_.add_node(in_rack("b", name, "2"));
+  const std::vector<std::string> names{"p0", "p1", "p2", "p3"};
+  for (const std::string& name : names) world_.save_pod(pod_of(name, "1"));
+  world_.die_after(2);
+  world_.save_group(group_in_rack(4));
+  world_.settle();
+  world_.step();
+  ASSERT_TRUE(world_.is_dead());
+  for (int i = 0; i < 10; ++i) world_.save_pod(pod_of("0-single-" + std::to_string(i), "1", false));
+  world_.restart();
+  EXPECT_EQ(bound(names), 2U);
+  world_.step();
+  EXPECT_EQ(bound(names), 4U);
+  for (const std::string& name : names) EXPECT_EQ(world_.node_of(name).front(), 'a');
+}
+
+TEST_F(FailureTest, TheMemberOfADeadNodeComesBackIntoTheSameRack) {
+  for (const char* name : {"a1", "a2"}) world_.add_node(in_rack("a", name, "2"));
+  world_.add_node(in_rack("b", "b1", "64"));
+  running("p0", "1", "a1", 0, "g");
+  running("p1", "1", "a2", 0, "g");
+  world_.save_group(group_in_rack(2));
+  world_.delete_node("a1");  // its pods are still there
+  pod("p2", "1");
+  world_.step();
+  EXPECT_EQ(world_.node_of("p2"), "a2") << world_.message("p2");
+}
+
+TEST_F(FailureTest, OldPodsOfAJobThatWasStartedAnewAreWaitedFor) {
+  world_.take_time();
+  for (const char* name : {"n", "m"}) node(name, "4");
+  for (const char* name : {"old-0", "old-1"}) {
+    running(name, "2", "n", 100, "g");
+    Json going = world_.pod(name);
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    world_.save_pod(going);
+  }
+  running("low", "4", "m", 10);
+  members({high_of("new-0", "2"), high_of("new-1", "2")});
+  world_.step(2);
+  EXPECT_EQ(bound({"new-0", "new-1"}), 0U);
+  EXPECT_EQ(evicted(), "");
+  for (const char* name : {"old-0", "old-1"}) world_.delete_pod(name);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("new-0") + world_.node_of("new-1"), "nn");
+  EXPECT_EQ(evicted(), "");
+}
+
+TEST_F(FailureTest, WhoDoesNotGoInTimeStaysAndTheGroupIsTriedAgain) {
+  for (const char* name : {"n", "m"}) node(name, "4");
+  Json old = pod_of("old", "4", false);
+  old["spec"]["nodeName"] = "n";
+  old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world_.save_pod(old);
+  running("a", "4", "m", 10);
+  members({high_of("x", "4")});
+  world_.step(2);
+  EXPECT_EQ(evicted(), "");
+  world_.pass(GroupTrial::kLongestWaitMs);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a ");
+  EXPECT_EQ(bound({"x"}), 1U);
+}
+
+TEST_F(FailureTest, AVictimThatDoesNotGoIsNotWaitedForForEver) {
+  world_.take_time();
+  for (const char* name : {"n", "m"}) node(name, "4");
+  running("a", "4", "n", 10);
+  running("b", "4", "m", 20);
+  members({high_of("x", "4")});
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a ");
+  world_.pass(GroupTrial::kLongestWaitMs);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a b ");
+  world_.delete_pod("b");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("x"), "m");
+}
+
+TEST_F(FailureTest, TheLastVictimStaysIfTheGroupIsDeletedMeanwhile) {
+  node("n", "4");
+  for (const char* name : {"a", "b"}) running(name, "2", "n", 10);
+  members({high_of("x", "4")});
+  world_.hold_answers(true);
+  world_.step();
+  world_.delete_group("g");
+  world_.settle();
+  world_.hold_answers(false);
+  world_.settle();
+  EXPECT_EQ(world_.evicted().size(), 1U) << evicted();
+}
+
+TEST_F(FailureTest, TwoGroupsThatNeedTheSameNodesDoNotBlockOneAnother) {
+  for (const char* name : {"n", "m"}) node(name, "2");
+  std::vector<std::string> names[2];
+  for (int i = 0; i < 4; ++i) {
+    for (const int which : {0, 1}) {
+      Json pod = pod_of("p" + std::to_string(which) + std::to_string(i), "1");
+      pod["spec"]["schedulingGroup"]["podGroupName"] = "g" + std::to_string(which);
+      names[which].push_back(pod["metadata"]["name"]);
+      world_.save_pod(pod);
+    }
+  }
+  for (const char* name : {"g0", "g1"}) group(name, 4, 0);
+  for (int i = 0; i < 4; ++i) world_.fail_bind("p0" + std::to_string(i));
+  for (int i = 0; i < 4; ++i) world_.fail_bind("p1" + std::to_string(i));
+  world_.step(6);
+  const size_t first = bound(names[0]), second = bound(names[1]);
+  EXPECT_EQ(std::max(first, second), 4U);
+  EXPECT_EQ(std::min(first, second), 0U);
+  for (const std::string& name : names[first == 4 ? 0 : 1]) world_.delete_pod(name);
+  world_.settle();
+  world_.step(6);
+  EXPECT_EQ(bound(names[first == 4 ? 1 : 0]), 4U);
+}
+
+// Members that differ: nobody is bound, and it is said who it is.
+TEST_F(FailureTest, MembersThatDoNotAgreeAreNamed) {
+  struct Case {
+    const char* what;
+    std::function<void(Json& group, Json& pod)> change;
+    std::string said;
+    bool runs = false;  // the one that differs
+  };
+  const std::string same = "all pods in a single pod group should have the same ";
+  const std::vector<Case> cases{
+      {"another scheduler", [](Json&, Json& pod) { pod["spec"]["schedulerName"] = "another"; },
+       same + R"(.spec.schedulerName set, got: "another" and "default-scheduler" (pod default/a))",
+       true},
+      {"another priority", [](Json&, Json& pod) { pod["spec"]["priority"] = 7; },
+       same + "priority as the pod group's priority, got 7 and 0 (pod default/b)"},
+      {"a group without priorityClassName, pods with one",
+       [](Json& group, Json& pod) {
+         group["spec"].erase("priority");
+         pod["spec"]["priority"] = 100;
+       },
+       same + "priority as the pod group's priority, got 100 and 0 (pod default/b)"},
+      {"another preemption policy",
+       [](Json&, Json& pod) { pod["spec"]["preemptionPolicy"] = "Never"; },
+       same + "preemption policy, got Never and PreemptLowerPriority (pod default/b)"},
+  };
+  node("n", "8");
+  for (const Case& each : cases) {
+    Json group = group_of(2), other = pod_of("b", "1");
+    each.change(group, other);
+    if (each.runs) other["spec"]["nodeName"] = "n";
+    world_.save_group(group);
+    world_.save_pod(other);
+    for (const char* name : {"a", "c"}) pod(name, "1");
+    world_.step();
+    EXPECT_EQ(bound({"a", "c"}), 0U) << each.what;
+    EXPECT_EQ(world_.condition("g"), "False/SchedulerError: " + each.said) << each.what;
+    EXPECT_EQ(world_.message("a"), each.said) << each.what;
+    for (const char* name : {"a", "b", "c"}) world_.delete_pod(name);
+    world_.delete_group("g");
+    world_.settle();
+  }
+}
+
+TEST_F(FailureTest, APodThatNoNodeWillEverHoldIsNamed) {
+  node("n", "4");
+  pod("other", "4", false);
+  world_.step();
+  GroupTest::group(2);
+  pod("a", "4");
+  pod("b", "1");
+  world_.step();
+  EXPECT_TRUE(world_.condition("g").ends_with(": 0/1 nodes are available: 1 Insufficient cpu."))
+      << "not now: " << world_.condition("g");
+  world_.delete_pod("a");
+  pod("a", "5");
+  world_.step();
+  EXPECT_TRUE(world_.condition("g").ends_with("; a is larger than any node, even an empty one"))
+      << world_.condition("g");
+}
+
+TEST_F(FailureTest, AGroupOfTheSameNameInAnotherNamespaceIsAnotherGroup) {
+  node("n", "8");
+  GroupTest::group(2);
+  pod("a", "1");
+  Json other = pod_of("b", "1");
+  other["metadata"]["namespace"] = "other";
+  world_.save_pod(other);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(bound({"a", "b"}), 0U);
+  pod("c", "1");
+  world_.step(2);
+  EXPECT_EQ(bound({"a", "c"}), 2U);
+  EXPECT_EQ(bound({"b"}), 0U);
+}
+
+// ---- a campaign: everything at once
+
+// Gangs of equal pods on nodes in racks, and the controllers that make their pods anew.
+class Campaign {
+ public:
+  Campaign(uint32_t seed, size_t gangs, int least, int most) : random_(seed) {
+    int pods = 0;
+    for (size_t i = 0; i < gangs; ++i) {
+      Gang gang{"g" + std::to_string(i), draw(least, most)};
+      gang.needed = draw(0, 3) == 0 ? gang.size / 2 + 1 : gang.size;
+      gang.in_rack = draw(0, 2) == 0;
+      if (seed % 2 == 0) gang.priority = 10 * draw(0, 1);
+      pods += gang.size;
+      gangs_.push_back(gang);
+    }
+    // They ask for one and a half times what there is.
+    const int nodes = std::max(pods * 2 / 3 / kSlots, 2 * ((most + kSlots - 1) / kSlots) + 1);
+    for (int i = 0; i < nodes; ++i) add_node(i % 2 == 0 ? "a" : "b");
+    world_.sync();
+  }
+
+  void run() {
+    size_t turns = 0;
+    while (
+        std::ranges::any_of(gangs_, [](const Gang& gang) { return gang.fate != Fate::kEnded; })) {
+      ASSERT_LE(++turns, 60 * gangs_.size()) << "it does not come to an end";
+      turn();
+      if (::testing::Test::HasFailure()) return;
+    }
+    std::printf(
+        "%zu turns; %zu kills, %zu nodes lost, %zu bindings failed, the API server away %zu "
+        "times, %zu evicted\n",
+        turns, kills_, nodes_lost_, failed_, losses_, world_.evicted().size());
+  }
+
+ private:
+  static constexpr int kSlots = 8;  // of a node; a pod takes one
+  enum class Fate { kToCome, kThere, kEnded };
+  struct Gang {
+    std::string name;
+    int size;
+    int needed = 0;
+    bool in_rack = false;
+    int priority = 0;
+    Fate fate = Fate::kToCome;
+    bool hurt = false;  // it has lost pods, and was not whole since
+    std::set<std::string> pods{};
+  };
+
+  int draw(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<uint32_t>(high - low + 1));
+  }
+  bool one_in(int many) { return draw(1, many) == 1; }
+
+  void add_node(const std::string& rack) {
+    const std::string name = "n" + std::to_string(nodes_made_++);
+    nodes_[name] = rack;
+    world_.add_node(
+        {{"metadata", {{"name", name}, {"labels", {{"rack", rack}}}}},
+         {"status", {{"allocatable", {{"cpu", std::to_string(kSlots)}, {"pods", "110"}}}}}});
+  }
+  Json new_pod(Gang& gang) {
+    const std::string name = gang.name + "-" + std::to_string(pods_made_++);
+    gang.pods.insert(name);
+    return {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
+            {"spec",
+             {{"schedulerName", "default-scheduler"},
+              {"priority", gang.priority},
+              {"schedulingGroup", {{"podGroupName", gang.name}}},
+              {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}},
+            {"status", {{"phase", "Pending"}}}};
+  }
+
+  void turn() {
+    if (one_in(8)) {
+      ++losses_;
+      arrive();
+      world_.lose_api();
+      one_in(4) ? end_one() : arrive();
+      world_.find_api();
+    } else {
+      if (one_in(2)) world_.die_after(draw(0, 4));
+      const int what = draw(0, 8);
+      what < 6 ? arrive() : what < 8 ? lose_node() : end_one();
+    }
+    rest();
+    control();
+    check();
+  }
+
+  // Until nothing moves, whatever dies meanwhile.
+  void rest() {
+    world_.settle();
+    while (world_.is_dead()) {
+      ++kills_;
+      world_.restart();
+      if (one_in(2)) world_.die_after(draw(0, 12));
+      world_.settle();
+    }
+    world_.die_after(INT_MAX);
+  }
+
+  // Pods may come before their group, and not all at once.
+  void arrive() {
+    const auto next = std::ranges::find(gangs_, Fate::kToCome, &Gang::fate);
+    if (next == gangs_.end()) return end_one();
+    Gang& gang = *next;
+    gang.fate = Fate::kThere;
+    Json group = {{"metadata", {{"name", gang.name}, {"namespace", "default"}, {"uid", gang.name}}},
+                  {"spec",
+                   {{"priority", gang.priority},
+                    {"disruptionMode", {{"all", Json::object()}}},
+                    {"schedulingPolicy", {{"gang", {{"minCount", gang.needed}}}}}}}};
+    if (gang.in_rack) group["spec"]["schedulingConstraints"] = {{"topology", {{{"key", "rack"}}}}};
+    const int when = draw(0, gang.size);
+    for (int i = 0; i < gang.size; ++i) {
+      if (i == when) world_.save_group(group);
+      const Json pod = new_pod(gang);
+      if (one_in(6)) {
+        ++failed_;
+        world_.fail_bind(pod["metadata"]["name"]);
+      }
+      world_.save_pod(pod);
+    }
+    if (when == gang.size) world_.save_group(group);
+  }
+
+  void lose_node() {
+    auto lost = nodes_.begin();
+    std::advance(lost, draw(0, static_cast<int>(nodes_.size()) - 1));
+    ++nodes_lost_;
+    const std::string rack = lost->second;
+    world_.delete_node(lost->first);
+    nodes_.erase(lost);
+    if (one_in(2)) {
+      rest();
+      control();
+      rest();
+      check();
+    }
+    add_node(rack);
+  }
+
+  // A gang that runs has done its work.
+  void end_one() {
+    std::vector<Gang*> running;
+    for (Gang& gang : gangs_) {
+      if (gang.fate == Fate::kThere && placed(gang) >= gang.needed) running.push_back(&gang);
+    }
+    if (running.empty()) return;
+    Gang& gang = *running[static_cast<size_t>(draw(0, static_cast<int>(running.size()) - 1))];
+    for (const std::string& name : gang.pods) world_.delete_pod(name);
+    gang.pods.clear();
+    gang.fate = Fate::kEnded;
+  }
+
+  // The pods of nodes that are gone go, and others come in their place, and in that of the evicted.
+  void control() {
+    const size_t evicted = world_.evicted().size();
+    for (Gang& gang : gangs_) {
+      if (gang.fate != Fate::kThere) continue;
+      const std::set<std::string> pods = gang.pods;
+      for (const std::string& name : pods) {
+        const bool is_evicted = world_.pod(name).is_null();
+        const std::string node = world_.node_of(name);
+        if (!is_evicted && (node.empty() || world_.has_node(node))) continue;
+        world_.delete_pod(name);
+        gang.pods.erase(name);
+        gang.hurt = true;
+      }
+      while (static_cast<int>(gang.pods.size()) < gang.size) world_.save_pod(new_pod(gang));
+    }
+    rest();
+    if (world_.evicted().size() != evicted) control();
+  }
+
+  int placed(const Gang& gang) {
+    return static_cast<int>(std::ranges::count_if(
+        gang.pods, [&](const std::string& name) { return !world_.node_of(name).empty(); }));
+  }
+
+  void check() {
+    std::map<std::string, int> left;
+    for (const auto& [name, rack] : nodes_) left[name] = kSlots;
+    std::map<std::string, std::set<std::string>> racks;  // of gangs
+    world_.for_each_pod([&](const Json& pod) {
+      const std::string node = pod["spec"].value("nodeName", "");
+      if (node.empty()) return;
+      EXPECT_GE(--left[node], 0) << node << " is given twice";
+      racks[pod["spec"]["schedulingGroup"]["podGroupName"]].insert(nodes_[node]);
+    });
+    std::map<std::string, int> room;  // by rack; "": all
+    for (const auto& [node, slots] : left) {
+      room[nodes_[node]] += slots;
+      room[""] += slots;
+    }
+    for (Gang& gang : gangs_) {
+      if (gang.fate != Fate::kThere) continue;
+      const int there = placed(gang);
+      if (there >= gang.needed) gang.hurt = false;
+      EXPECT_TRUE(there == 0 || there >= gang.needed || gang.hurt)
+          << gang.name << " runs in part: " << there << " of " << gang.needed;
+      if (gang.in_rack) {
+        EXPECT_LE(racks[gang.name].size(), 1U) << gang.name;
+      }
+      if (there == gang.size) continue;
+      int most = room[""];
+      if (gang.in_rack) {
+        most = there > 0 ? room[*racks[gang.name].begin()] : std::max(room["a"], room["b"]);
+      }
+      EXPECT_LT(most, std::max(1, gang.needed - there))
+          << gang.name << " waits with " << there << " of " << gang.size << ", of which "
+          << gang.needed << " are needed: " << world_.condition(gang.name);
+    }
+  }
+
+  std::mt19937 random_;
+  World world_{{.stepwise = false}};
+  std::vector<Gang> gangs_;
+  std::map<std::string, std::string> nodes_;  // their racks
+  int nodes_made_ = 0, pods_made_ = 0;
+  size_t kills_ = 0, nodes_lost_ = 0, failed_ = 0, losses_ = 0;
+};
+
+TEST(GroupsRandom, NoGangIsLeftInPartWhateverFails) {
+  set_log_level(LogLevel::kError);
+  const bool is_long = std::getenv("PLIMSOLL_LONG") != nullptr;
+  const uint32_t first = test::test_seed();
+  for (uint32_t seed = first; seed < first + (is_long ? 20 : 6); ++seed) {
+    SCOPED_TRACE("PLIMSOLL_TEST_SEED=" + std::to_string(seed));
+    Campaign campaign(seed, is_long ? 40 : 10, is_long ? 8 : 2, is_long ? 64 : 9);
+    campaign.run();
+    if (::testing::Test::HasFailure()) break;
+  }
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/e2e_test.hpp"
 #include "tests/e2e/facts.hpp"
+#include "tests/support/environment.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -128,6 +131,36 @@ TEST_F(GroupsTest, AllInOneRack) {
   add_node("b2", 2, "b");
   EXPECT_EQ(wait_bound("p-0"), "b1") << tail(log(), 30);
   EXPECT_EQ(wait_bound("p-1") + wait_bound("p-2"), "b1b2");
+}
+
+// Kill -9 while bindings are under way, in full length (PLIMSOLL_LONG=1) twenty times.
+TEST_F(GroupsTest, TheRestOfAGroupIsPlacedFirstByTheNextScheduler) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  for (int round = 0; round < (in_full_length() ? 20 : 2); ++round) {
+    const std::string rack = "r" + std::to_string(round);
+    for (const char* name : {"-a", "-b", "-c", "-d"}) add_node(rack + name, 6, rack);
+    add_group(rack, 24, {{"topology", {{{"key", "example.com/rack"}}}}});
+    std::vector<std::string> members, singles;
+    for (int i = 0; i < 24; ++i)
+      add_member(members.emplace_back(rack + "-" + std::to_string(i)), rack, "1");
+    const auto bound = [&](const std::vector<std::string>& pods) {
+      return std::ranges::count_if(pods, [&](const auto& name) { return !node_of(name).empty(); });
+    };
+    ASSERT_TRUE(eventually(30s, [&] { return bound(members) > 0; })) << tail(log(), 30);
+    for (int i = 0; i < 4; ++i) {
+      singles.push_back("single-" + std::to_string(round) + "-" + std::to_string(i));
+      create_pod({.name = singles.back(), .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+    }
+    ASSERT_NO_FATAL_FAILURE(start());
+    ASSERT_TRUE(eventually(30s, [&] { return bound(members) == 24; })) << tail(log(), 30);
+    for (const std::string& name : members) EXPECT_THAT(node_of(name), StartsWith(rack)) << name;
+    EXPECT_EQ(bound(singles), 0);
+    for (const auto* pods : {&singles, &members}) {
+      for (const std::string& name : *pods) remove(pods_path(name));
+    }
+    for (const char* name : {"-a", "-b", "-c", "-d"})
+      remove(std::string(kNodes) + "/" + rack + name);
+  }
 }
 
 TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {

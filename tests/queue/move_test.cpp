@@ -198,6 +198,28 @@ TEST_F(GroupQueueTest, IsOrderedByItsOwnPriorityAndTime) {
   EXPECT_EQ(popped_group().name, "low");
 }
 
+TEST_F(GroupQueueTest, WhatIsMissingOfOneThatRunsInPartGoesFirstAndWaitsASecondAtMost) {
+  known("part", 2);
+  queue_.add(pod("single"), now_);
+  for (const char* name : {"a", "b"}) queue_.add(member(name, "part"), now_ + 5);
+  known("part", 3, 0, 1);  // while it is active
+  QueuedGroup& group = popped_group();
+  EXPECT_EQ(group.name, "part");
+  EXPECT_EQ(pop(), "single");
+  for (int i = 0; i < 4; ++i) {
+    queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
+    add_node();
+    EXPECT_EQ(place("a"), "backoff");
+    EXPECT_LE(queue_.backoff_expiry(group.entry) - now_, 1000);
+    queue_.flush(now_ += 2000);
+    EXPECT_EQ(popped_group().name, "part");
+  }
+  known("part", 1, 0, 1);  // enough run
+  queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
+  add_node();
+  EXPECT_GT(queue_.backoff_expiry(group.entry) - now_, 5000);
+}
+
 TEST_F(GroupQueueTest, ARefusalIsKeptByKindAndHasOneBackoff) {
   known("g", 4);
   for (const char* name : {"a1", "a2", "b1", "b2"}) queue_.add(member(name), now_);
