@@ -34,7 +34,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       inbox(messages),
       prepared(made != nullptr ? std::move(made) : std::make_unique<PreparedPlugins>(symbols)),
       environment(prepared->env()),
-      policy(environment.reasons, environment.objects, cluster),
+      policy(environment, cluster),
       nominator([this](std::string_view node_name) {
         const NodeInfo* node = cluster.node(node_name);
         if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);

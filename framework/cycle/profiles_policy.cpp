@@ -1,15 +1,18 @@
 #include "framework/cycle/profiles_policy.hpp"
 
+#include <plimsoll/services/pre_queueing_hint.h>
+
 #include <plimsoll/args.hpp>
 
 #include <algorithm>
+#include <string>
 
 #include "framework/base/log.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/queue_metrics.hpp"
-#include "framework/objects/object_store.hpp"
 #include "framework/objects/pod_group.hpp"
 #include "framework/placement/timing.hpp"
+#include "framework/runtime/plugin/environment.hpp"
 
 namespace plimsoll {
 namespace {
@@ -113,7 +116,7 @@ std::optional<PluginIndex> ProfilesPolicy::gate(const plimsoll_pod& pod) {
   if (status.ok()) return std::nullopt;
   if (status.is_error()) {
     log_error("PreEnqueue failed; the pod is held back",
-              {{"pod", full_name(pod)}, {"error", status.message(reasons_)}});
+              {{"pod", full_name(pod)}, {"error", status.message(environment_.reasons)}});
   }
   return status.plugin_index;
 }
@@ -134,7 +137,7 @@ std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
 
 GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
-  const PodGroup* group = find_pod_group(objects_, name);
+  const PodGroup* group = find_pod_group(environment_.objects, name);
   if (group == nullptr) return facts;
   if (!group->unreadable.empty()) {
     facts.problem = group->unreadable;
@@ -191,6 +194,18 @@ const ProfilesPolicy::Registered* ProfilesPolicy::find(PluginKey plugin) const {
       std::lower_bound(registered_.begin(), registered_.end(), plugin,
                        [](const Registered& each, PluginKey key) { return each.key < key; });
   return found != registered_.end() && found->key == plugin ? &*found : nullptr;
+}
+
+bool ProfilesPolicy::named_only(PluginKey plugin, const ClusterEvent& event) {
+  const Registered* asked = find(plugin);
+  if (asked == nullptr || asked->events.all || !asked->by_itself(event)) return false;
+  const std::string_view name = asked->framework->plugin_name(asked->events.plugin);
+  const auto* service = static_cast<const plimsoll_pre_queueing_hint*>(
+      environment_.services.find(PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(name),
+                                 PLIMSOLL_PRE_QUEUEING_HINT_VERSION));
+  if (service == nullptr) return false;
+  const plimsoll_event seen = as_plugins_see_it(event);
+  return service->named_only(service->self, &seen) != 0;
 }
 
 QueueHint ProfilesPolicy::hint(const plimsoll_pod& pod, PluginKey plugin,

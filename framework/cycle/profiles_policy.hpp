@@ -19,8 +19,8 @@
 namespace plimsoll {
 
 class ClusterState;
-class ObjectStore;
 class QueueMetrics;
+struct Environment;
 
 // Of a profile that places the pods of groups together: these stand for the group wherever
 // rejectors are named, each for one way of naming groups. The queue and the cycle do what the
@@ -35,9 +35,8 @@ inline constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
 class ProfilesPolicy final : public QueuePolicy {
  public:
   // All of these, and every framework that is added, outlive the policy.
-  ProfilesPolicy(const ReasonTable& reasons, const ObjectStore& objects,
-                 const ClusterState& cluster)
-      : reasons_(reasons), objects_(objects), cluster_(cluster) {}
+  ProfilesPolicy(const Environment& environment, const ClusterState& cluster)
+      : environment_(environment), cluster_(cluster) {}
 
   void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
 
@@ -59,6 +58,7 @@ class ProfilesPolicy final : public QueuePolicy {
   [[nodiscard]] GroupKinds group_kinds() const { return group_kinds_; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   std::vector<PluginKey> interested(const ClusterEvent& event) override;
+  bool named_only(PluginKey plugin, const ClusterEvent& event) override;
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;
 
  private:
@@ -83,8 +83,7 @@ class ProfilesPolicy final : public QueuePolicy {
 
   [[nodiscard]] const Registered* find(PluginKey plugin) const;
 
-  const ReasonTable& reasons_;
-  const ObjectStore& objects_;
+  const Environment& environment_;
   const ClusterState& cluster_;
   std::vector<Framework*> frameworks_;
   struct Groups {  // that a profile knows

@@ -165,8 +165,9 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
   if (seen.interested.empty() && !event.wildcard) return;
   std::vector<QueuedPod*> pods;
   ++looks_;
-  const auto collect = [&](const BySequence& waiting) {
-    for (const auto& [sequence, pod] : waiting) {
+  const auto collect = [&](const BySequence& some, const BySequence* among = nullptr) {
+    for (const auto& [sequence, pod] : some) {
+      if (among != nullptr && !among->contains(sequence)) continue;
       if (std::exchange(pod->looked_at, looks_) == looks_) continue;
       const bool is_group = is_entry(*pod) && !pod->group->priorities.empty();
       const int32_t priority =
@@ -180,7 +181,15 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
   } else {
     for (const PluginKey plugin : seen.interested) {
       const auto waiting = waiting_for_.find(plugin);
-      if (waiting != waiting_for_.end()) collect(waiting->second);
+      if (waiting == waiting_for_.end()) continue;
+      if (!policy_.named_only(plugin, event)) {
+        collect(waiting->second);
+        continue;
+      }
+      for (const std::string& key : {object_key(event), std::string()}) {
+        const auto naming = naming_.find(key);
+        if (naming != naming_.end()) collect(naming->second, &waiting->second);
+      }
     }
     // In the order in which they became unschedulable, regardless of the plugin.
     std::sort(pods.begin(), pods.end(),

@@ -60,6 +60,7 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
     case QueuePlace::kUnschedulable:
       unschedulable_.erase(pod.sequence);
       if (pod.gated_by) --gated_;
+      index_names(pod, false);
       for_each_rejector(pod, [&](PluginKey plugin) {
         const auto found = waiting_for_.find(plugin);
         found->second.erase(pod.sequence);
@@ -90,6 +91,7 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
     case QueuePlace::kUnschedulable:
       unschedulable_.emplace(pod.sequence, &pod);
       if (pod.gated_by) ++gated_;
+      index_names(pod, true);
       for_each_rejector(
           pod, [&](PluginKey plugin) { waiting_for_[plugin].emplace(pod.sequence, &pod); });
       break;
@@ -112,6 +114,21 @@ void SchedulingQueue::set_key(QueuedPod& pod) {
   if (is_ordered) take_out(pod);
   pod.key = key;
   if (is_ordered) put(pod, pod.place);
+}
+
+void SchedulingQueue::index_names(QueuedPod& pod, bool waits) {
+  // What the gate of a gated pod hears of is asked of all that rejected it before, too.
+  const bool by_others = pod.gated_by && pod.rejectors.size() + pod.pending.size() > 1;
+  const auto keys =
+      is_entry(pod) || by_others ? std::vector<std::string>{""} : named_objects(*pod.pod);
+  for (const std::string& key : keys) {
+    if (waits) {
+      naming_[key].emplace(pod.sequence, &pod);
+    } else if (const auto found = naming_.find(key); found != naming_.end()) {
+      found->second.erase(pod.sequence);
+      if (found->second.empty()) naming_.erase(found);
+    }
+  }
 }
 
 // Visits each plugin whose hint can move an unschedulable pod, once. This set does not change while
@@ -190,7 +207,10 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     const Cause cause(*this, kPodUpdate);
     return enter_afresh(*entry, std::move(pod), now_ms);
   }
+  const bool waits = entry->place == QueuePlace::kUnschedulable;
+  if (waits) index_names(*entry, false);
   const PodRef before = std::exchange(entry->pod, std::move(pod));
+  if (waits) index_names(*entry, true);
   if (entry->group != nullptr && entry->group->entry.pod == before)
     entry->group->entry.pod = entry->pod;
   std::vector<SeenEvent> seen;

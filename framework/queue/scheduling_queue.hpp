@@ -89,6 +89,8 @@ class QueuePolicy {
   // The plugins that registered this kind of event, ascending. Called once per event, before any
   // pod is checked.
   virtual std::vector<PluginKey> interested(const ClusterEvent& event) = 0;
+  // Whether the hint of `plugin` says Skip to every pod that does not name the event's object.
+  virtual bool named_only(PluginKey /*plugin*/, const ClusterEvent& /*event*/) { return false; }
   // The queueing hint of `plugin`, which rejected (or gates) the pod and registered the event.
   virtual QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) = 0;
 };
@@ -210,8 +212,8 @@ class SchedulingQueue {
   // ---- events
   // Moves the unschedulable pods that the event may help. For each pod it calls the hints of those
   // rejecting plugins that registered the event (isPodWorthRequeuing). Pods that only other plugins
-  // rejected are not visited. `except_uid`: the pod that caused the event, by releasing what it
-  // had; it is not moved.
+  // rejected are not visited, nor those that do not name its object where only these may be helped.
+  // `except_uid`: the pod that caused the event, by releasing what it had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
   // What happened to a pod of a group after its attempt; for people.
@@ -284,6 +286,7 @@ class SchedulingQueue {
   void move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms);
   template <typename Visit>
   void for_each_rejector(const QueuedPod& pod, Visit visit);
+  void index_names(QueuedPod& pod, bool waits);  // of an unschedulable pod, in `naming_`
   [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
   void count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
@@ -332,6 +335,10 @@ class SchedulingQueue {
   // The unschedulable pods by the plugins whose hints can move them: for a gated pod the gating
   // plugin, unless that wakes it, for any other pod every rejecting plugin.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
+  // The unschedulable pods by the objects that they name (named_objects in events.hpp). Under the
+  // empty text those that any object may help: entries of groups, whose pods name what they name,
+  // and gated pods that others rejected.
+  FlatStringMap<BySequence> naming_;
   size_t gated_ = 0;      // of the unschedulable pods
   Sizes further_{};       // members of groups beyond the first of each
   size_t in_flight_ = 0;  // pods

@@ -24,6 +24,8 @@ class MoveTest : public QueueTest {
     };
     const auto queue = [&](PluginIndex plugin) {
       const auto said = policy_.says.find(plugin);
+      if (policy_.named_only(plugin_key(0, plugin), event) && !FakePolicy::names(*pod.pod, event))
+        return false;
       return registered(plugin) &&
              (said == policy_.says.end() || said->second == QueueHint::kQueue);
     };
@@ -65,6 +67,58 @@ TEST_F(MoveTest, AsksNobodyWhoseEventItIsNot) {
   EXPECT_EQ(policy_.asked, (Asked{{"ports", kPorts}, {"both", kPorts}}));
 }
 
+constexpr std::string_view kClaims = "resourceclaims.v1.resource.k8s.io";
+
+ClusterEvent claim_event(std::string_view resource, const std::string& name) {
+  auto object = std::make_shared<RawObject>();
+  object->resource = resource;
+  object->ns = "ns";
+  object->name = name;
+  return object_event(nullptr, object);
+}
+
+std::string with_claim(const std::string& name) {
+  return R"(,"resourceClaims":[{"name":"a","resourceClaimName":")" + name + R"("},)" +
+         R"({"name":"b","resourceClaimName":")" + name + R"("}])";
+}
+
+TEST_F(MoveTest, AnEventOfAClaimAsksOnlyThePodsThatNameIt) {
+  policy_.registered.push_back(
+      {plugin_key(0, kPorts), {symbols_.intern(kClaims), PLIMSOLL_ACTION_ADD, 0}});
+  policy_.registered.push_back(
+      {plugin_key(0, kFit), {symbols_.intern("persistentvolumeclaims"), PLIMSOLL_ACTION_ADD, 0}});
+  policy_.says = {{kPorts, QueueHint::kSkip}, {kFit, QueueHint::kSkip}};
+  const auto waits = [&](const std::string& name, const std::string& extra) {
+    queue_.add(pod(name, 0, extra), now_);
+    ASSERT_EQ(pop(), name);
+    reject(name, {kPorts, kFit});
+  };
+  for (int i = 0; i < 2000; ++i)
+    waits("p" + std::to_string(i), with_claim("c" + std::to_string(i)));
+  waits("v", R"(,"volumes":[{"name":"scratch","ephemeral":{}},)"
+             R"({"name":"d","persistentVolumeClaim":{"claimName":"data"}}])");
+  queue_.move_all(claim_event(kClaims, "c7"), now_);
+  EXPECT_EQ(policy_.asked.size(), 2000U + 1) << "all, unless the plugin says whom it may help";
+
+  using Asked = std::vector<std::pair<std::string, PluginIndex>>;
+  policy_.by_name = {kPorts, kFit};
+  const auto asked = [&](std::string_view resource, const std::string& name) {
+    policy_.asked.clear();
+    queue_.move_all(claim_event(resource, name), now_);
+    return policy_.asked;
+  };
+  EXPECT_EQ(asked(kClaims, "c7"), (Asked{{"p7", kPorts}}));
+  EXPECT_EQ(asked(kClaims, "nobodys"), Asked());
+  EXPECT_EQ(asked("persistentvolumeclaims", "data"), (Asked{{"v", kFit}}));
+  EXPECT_EQ(asked("persistentvolumeclaims", "v-scratch"), (Asked{{"v", kFit}}));
+  // What a pod names may change while it waits: a claim was made from its template.
+  queue_.update(pod("p7", 0, with_claim("other")), now_);
+  EXPECT_EQ(asked(kClaims, "c7"), Asked());
+  EXPECT_EQ(asked(kClaims, "other"), (Asked{{"p7", kPorts}}));
+  queue_.remove("uid-p7");
+  EXPECT_EQ(asked(kClaims, "other"), Asked());
+}
+
 TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
   std::mt19937 random(test::test_seed());
   const auto some = [&](int of) { return static_cast<int>(random() % static_cast<unsigned>(of)); };
@@ -74,16 +128,22 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
       {plugin_key(0, kPorts), {symbols_.intern(kResourceNode), PLIMSOLL_ACTION_ADD, 0}});
   policy_.registered.push_back(
       {plugin_key(0, kClosed), {symbols_.intern(kResourcePod), PLIMSOLL_ACTION_DELETE, 0}});
+  for (const PluginIndex plugin : kPlugins) {
+    policy_.registered.push_back(
+        {plugin_key(0, plugin), {symbols_.intern(kClaims), PLIMSOLL_ACTION_ADD, 0}});
+  }
   const ClusterEvent events[] = {node_added(node()), node_deleted(node()),
                                  assigned_pod_deleted(pod("placed")),
-                                 assigned_pod_added(pod("placed"))};
+                                 assigned_pod_added(pod("placed")), claim_event(kClaims, "c0")};
   for (int step = 0; step < 5000 && !HasFailure(); ++step) {
     now_ += some(900);
     const std::string name = "p" + std::to_string(some(30));
     switch (some(8)) {
       case 0:
       case 1:
-        queue_.update(pod(name, some(3), some(4) == 0 ? kGated : ""), now_);
+        queue_.update(pod(name, some(3),
+                          (some(4) == 0 ? kGated : "") + with_claim("c" + std::to_string(some(2)))),
+                      now_);
         break;
       case 2:
       case 3:
@@ -105,6 +165,8 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
         } else {
           policy_.closed_for.erase(name);
         }
+        if (const PluginIndex plugin = kPlugins[some(4)]; !policy_.by_name.erase(plugin))
+          policy_.by_name.insert(plugin);
         policy_.says[kPlugins[some(4)]] = some(2) == 0 ? QueueHint::kSkip : QueueHint::kQueue;
         break;
       case 6:
@@ -113,7 +175,7 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
         if (some(5) == 0) queue_.flush(now_);
         break;
       case 7:
-        check(events[some(4)]);
+        check(events[some(5)]);
         break;
     }
   }
