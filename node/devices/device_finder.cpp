@@ -115,6 +115,7 @@ struct DeviceFinder::Search {
       const std::string allowed = text ? label_of(text->at(label)) : "";
       if (!allowed.empty()) device.labels[label] = allowed;
     }
+    if (!rule.cdi.empty()) device.labels[kCdiLabel] = rule.cdi;
     found.devices.push_back(std::move(device));
   }
 
@@ -235,11 +236,14 @@ void DeviceFinder::add_card(const NvmlCard& card, const std::string& driver, Sea
     part.index = part.module_id = -1;
     part.functions.clear();
     part.labels[kCardLabel] = card.uuid;
-    if (const std::string profile = label_of(instance.profile); !profile.empty()) {
-      part.labels[kProfileLabel] = profile;
-    }
     part.resources = {{"plimsoll.io/mig", "100"},
                       {"plimsoll.io/mig-memory", std::to_string(instance.memory)}};
+    std::string profile = instance.profile;  // "1g.10gb+me" is ".me" in names of resources
+    std::replace(profile.begin(), profile.end(), '+', '.');
+    if (profile = label_of(profile); !profile.empty()) {
+      part.labels[kProfileLabel] = profile;
+      part.resources["plimsoll.io/mig-" + profile] = "100";
+    }
     if (card.minor >= 0) search.found.devices.push_back(std::move(part));
   }
   // Its instances are given, not the card.

@@ -22,6 +22,9 @@
 
 namespace plimsoll::node {
 
+// A device's label: it is what the CDI files of the node call KIND=ID ("amd.com/gpu").
+inline constexpr const char* kCdiLabel = "plimsoll.io/cdi-kind";
+
 // Why a device is not given: a word for programs, and a sentence.
 struct DeviceFault {
   std::string reason;  // "Xid79"; empty: it is healthy

@@ -44,6 +44,8 @@ TypeRule rule_of(const At& at) {
       rule.healthy = texts(value);
     } else if (key == "id") {
       rule.id = value.text();
+    } else if (key == "cdi") {
+      rule.cdi = value.text();
     } else if (key == "labels") {
       rule.labels = texts(value);
     } else if (key == "resources") {

@@ -26,6 +26,7 @@ struct TypeRule {
   std::map<std::string, std::string> match;      // by path: patterns for its text, all must match
   std::map<std::string, std::string> healthy;    // the same; if one does not, it is unhealthy
   std::string id;                                // the file with its id; empty: its PCI address
+  std::string cdi;                               // kind by which CDI files name it, with its id
   std::map<std::string, std::string> labels;     // a text, or "@path": that of a file
   std::map<std::string, std::string> resources;  // a quantity, or "@path"
 };

@@ -60,6 +60,7 @@ DeviceReporter::DeviceReporter(DeviceReporterOptions options, const std::string&
       node_(node),
       client_(client),
       writer_(client, device_kind(), node, "Device", options_.period, options_.settle),
+      cdi_(options_.hook ? options_.hook->files.root : "/"),
       finder_(options_.finder, [this, changed = std::move(changed)] {
         faulty_ = true;
         changed();
@@ -82,7 +83,6 @@ DeviceReporter::Outcome DeviceReporter::pass(
         options_.period};
   }
   if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
-  tell_hook(cluster);
   tell_missed(stop);
   if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
   json published = json::parse(cluster.devices.text, nullptr, false);
@@ -111,8 +111,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   }
   count(report.devices);
   tell(report.problems);
-  reported_ = report.devices;
-  tell_hook(cluster);
+  tell_hook(report.devices);
 
   const json& before = value_at(published, {"spec", "devices"});
   const std::string node_trouble =
@@ -163,24 +162,21 @@ void DeviceReporter::look_at_policy(const std::stop_token& stop) {
   guarded_since_ = since;
 }
 
-void DeviceReporter::tell_hook(const ClusterView& cluster) {
-  if (!hook_ || reported_.is_null()) return;  // before the first look nothing is known of devices
-  std::map<std::string, PodDevices> pods;
-  for (const auto& [uid, pod] : cluster.allocated) {
+void DeviceReporter::tell_hook(const json& reported) {
+  if (!hook_) return;
+  hook_->judge_by([devices = std::make_shared<const json>(reported), names = cdi_.read(),
+                   since = guarded_since_, files = options_.hook->files](const AllocatedPod& pod) {
     const auto made = sdk::parse_time(pod.created);
-    PodDevices& devices = pods[uid];
-    if (guarded_since_ && made && *made >= *guarded_since_ + kGuardBegins) {
-      devices = devices_of_pod(pod.annotation, reported_, options_.hook->files, pod.isolation);
-      continue;
+    if (since && made && *made >= *since + kGuardBegins) {
+      return devices_of_pod(pod, *devices, files, *names);
     }
-    devices.annotation = pod.annotation;
-    devices.refusal = guarded_since_
-                          ? "it is older than the admission policy by which its annotation can be "
-                            "believed: make it anew"
-                          : "nothing keeps others than the scheduler from writing its annotation: "
-                            "apply deploy/node-hook.yaml";
-  }
-  hook_->know(std::move(pods));
+    PodDevices refused;
+    refused.refusal = since ? "it is older than the admission policy by which its annotation can "
+                              "be believed: make it anew"
+                            : "nothing keeps others than the scheduler from writing its "
+                              "annotation: apply deploy/node-hook.yaml";
+    return refused;
+  });
 }
 
 void DeviceReporter::tell_missed(const std::stop_token& stop) {

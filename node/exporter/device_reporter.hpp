@@ -18,6 +18,7 @@
 #include "framework/metrics/registry.hpp"
 #include "informer/http/http_client.hpp"
 #include "node/devices/device_report.hpp"
+#include "node/exporter/cdi_files.hpp"
 #include "node/exporter/node_watch.hpp"
 #include "node/exporter/object_writer.hpp"
 #include "node/hook/device_hook.hpp"
@@ -49,6 +50,10 @@ class DeviceReporter {
   [[nodiscard]] Outcome pass(const ClusterView& cluster, const Hardware* hardware,
                              const std::optional<std::vector<DeviceState::Entry>>& held,
                              const std::stop_token& stop);
+  // A pod that was given devices; null: no more. Any thread.
+  void know(const std::string& uid, const AllocatedPod* pod) {
+    if (hook_) hook_->know(uid, pod);
+  }
   // Why containers are not given devices, for people; empty: they are, or need not be.
   [[nodiscard]] std::string hook_trouble() const { return hook_ ? hook_->trouble() : ""; }
 
@@ -57,7 +62,7 @@ class DeviceReporter {
 
   void look(const Hardware* hardware, const std::stop_token& stop);
   void look_at_policy(const std::stop_token& stop);
-  void tell_hook(const ClusterView& cluster);
+  void tell_hook(const nlohmann::json& devices);
   // An Event at the pod of each container that was made without the hook.
   void tell_missed(const std::stop_token& stop);
   void restore_faults(const nlohmann::json& published);
@@ -82,10 +87,10 @@ class DeviceReporter {
   std::set<std::string> told_;         // problems that are in the log
   std::set<std::string> told_missed_;  // ids of containers
   std::atomic<bool> faulty_ = false;
-  nlohmann::json reported_;  // spec.devices
   // Since when nobody but the scheduler can say in an annotation which devices a pod has, in
   // milliseconds; not set: anybody can.
   std::optional<std::int64_t> guarded_since_;
+  CdiFiles cdi_;
   std::unique_ptr<DeviceHook> hook_;
   DeviceFinder finder_;  // last: it may call
 };

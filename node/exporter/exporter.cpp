@@ -95,11 +95,15 @@ struct Exporter::Impl {
         metrics(registry == nullptr ? Metrics() : Metrics(*registry)),
         writer(client, {kReportGroup, kReportVersion, kReportPlural}, options.node,
                "NodeResourceTopology", options.period, options.settle),
-        watch(client, options.node, options.devices.has_value(), [this] { bell.ring(); }) {
-    if (!options.devices) return;
-    devices = std::make_unique<DeviceReporter>(*options.devices, options.node, client, registry,
-                                               [this] { bell.ring(); });
-  }
+        devices(options.devices
+                    ? std::make_unique<DeviceReporter>(*options.devices, options.node, client,
+                                                       registry, [this] { bell.ring(); })
+                    : nullptr),
+        watch(
+            client, options.node, options.devices.has_value(), [this] { bell.ring(); },
+            [this](const std::string& uid, const AllocatedPod* pod) {
+              if (devices) devices->know(uid, pod);
+            }) {}
 
   // What a pass comes to: all is done, or why not and when to try again at the latest.
   struct Outcome {
@@ -386,8 +390,8 @@ struct Exporter::Impl {
   std::string device_trouble;
   Clock::time_point last_pass = Clock::now();
 
-  NodeWatch watch;  // these two ring the bell until they are gone
-  std::unique_ptr<DeviceReporter> devices;
+  std::unique_ptr<DeviceReporter> devices;  // these two ring the bell until they are gone
+  NodeWatch watch;                          // last: it calls `devices`
 };
 
 Exporter::Exporter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

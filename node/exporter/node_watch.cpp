@@ -78,8 +78,8 @@ struct NodeWatch::Impl {
   };
 
   Impl(informer::HttpClient& client, const std::string& node, bool devices,
-       std::function<void()> changed)
-      : client(client), changed(std::move(changed)) {
+       std::function<void()> changed, OnAllocated allocated)
+      : client(client), changed(std::move(changed)), allocated(std::move(allocated)) {
     const auto options = [&](informer::ResourceType type, const std::string& field) {
       informer::ReflectorOptions made;
       made.resource = std::move(type);
@@ -146,13 +146,17 @@ struct NodeWatch::Impl {
     const bool starting = text_in(object, {"status", "startTime"}).empty();
     put(name, !starting && (phase == "Pending" || phase == "Running"), state.running);
     put(name, starting, state.starting);
-    std::string allocated = text_in(object, {"metadata", "annotations", kAllocatedAnnotation});
-    if (allocated.empty()) {
-      state.allocated.erase(std::string(key.uid));
-    } else {
-      state.allocated[std::string(key.uid)] = {
-          std::move(allocated), text_in(object, {"metadata", "creationTimestamp"}),
-          text_in(object, {"metadata", "labels", kIsolationLabel})};
+    std::string annotation = text_in(object, {"metadata", "annotations", kAllocatedAnnotation});
+    if (annotation.empty()) return forget(key);
+    AllocatedPod& known = state.allocated[std::string(key.uid)];
+    known = {std::move(annotation), text_in(object, {"metadata", "creationTimestamp"}),
+             text_in(object, {"metadata", "labels", kIsolationLabel})};
+    allocated(std::string(key.uid), &known);
+  }
+
+  void forget(const ObjectKey& key) {
+    if (state.allocated.erase(std::string(key.uid)) != 0) {
+      allocated(std::string(key.uid), nullptr);
     }
   }
 
@@ -163,7 +167,7 @@ struct NodeWatch::Impl {
     state.uids.erase(name);
     state.running.erase(name);
     state.starting.erase(name);
-    state.allocated.erase(std::string(key.uid));
+    forget(key);
     std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
     gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
     // A mirror that goes says nothing of its static pod.
@@ -172,6 +176,7 @@ struct NodeWatch::Impl {
 
   informer::HttpClient& client;
   std::function<void()> changed;
+  OnAllocated allocated;
   mutable std::mutex mutex;
   ClusterView state;
   std::vector<Gone> gone;
@@ -179,8 +184,9 @@ struct NodeWatch::Impl {
 };
 
 NodeWatch::NodeWatch(informer::HttpClient& client, const std::string& node, bool devices,
-                     std::function<void()> changed)
-    : impl_(std::make_unique<Impl>(client, node, devices, std::move(changed))) {
+                     std::function<void()> changed, OnAllocated allocated)
+    : impl_(
+          std::make_unique<Impl>(client, node, devices, std::move(changed), std::move(allocated))) {
   for (auto& kind : impl_->kinds) kind->reflector.start();
 }
 

@@ -12,6 +12,7 @@
 
 #include "informer/http/http_client.hpp"
 #include "node/exporter/object_writer.hpp"
+#include "node/hook/pod_devices.hpp"
 #include "node/kubelet/snapshot.hpp"
 #include "node/machine/amounts.hpp"
 
@@ -35,24 +36,21 @@ struct ClusterView {
   // (status.startTime). Running: it has, and the pod has not ended. Replaced: starting, and one of
   // the same name was there a moment ago.
   PodNames running, starting, replaced;
-  struct Allocated {
-    std::string annotation;  // device-allocated
-    std::string created;     // the pod, in RFC 3339
-    std::string isolation;   // its label gpu-isolation-provider
-  };
-  std::map<std::string, Allocated> allocated;  // by UID, pods that have one
-  PublishedObject report;                      // the NodeResourceTopology
-  PublishedObject devices;                     // the Device object, if it was asked for
+  std::map<std::string, AllocatedPod> allocated;  // by UID
+  PublishedObject report;                         // the NodeResourceTopology
+  PublishedObject devices;                        // the Device object, if it was asked for
 };
 
 // Watches them. Any thread.
 class NodeWatch {
  public:
-  // `changed` is called on the client's I/O thread after every change; it must not block. The
-  // client must outlive this object.
+  // `changed` is called on the client's I/O thread after every change, and `allocated` at once for
+  // a pod that was given devices, or has them no more (null); neither may block or call this
+  // object. The client must outlive this object.
+  using OnAllocated = std::function<void(const std::string& uid, const AllocatedPod*)>;
   NodeWatch(informer::HttpClient& client, const std::string& node, bool devices,
-            std::function<void()> changed);
-  ~NodeWatch();  // `changed` is not called afterwards
+            std::function<void()> changed, OnAllocated allocated);
+  ~NodeWatch();  // neither is called afterwards
   NodeWatch(const NodeWatch&) = delete;
   NodeWatch& operator=(const NodeWatch&) = delete;
 

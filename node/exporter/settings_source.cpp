@@ -2,6 +2,7 @@
 
 #include "config/text/yaml_document.hpp"
 #include "informer/http/kubeconfig.hpp"
+#include "node/kubelet/json_at.hpp"
 #include "node/kubelet/settings.hpp"
 
 namespace plimsoll::node {
@@ -37,6 +38,19 @@ Result<std::vector<TypeRule>> type_rules_from_file(const std::filesystem::path& 
   auto text = informer::read_file(file, "--device-types");
   if (!text) return fail(text.error());
   return parse_yaml(file, *text, parse_type_rules);
+}
+
+Result<std::set<std::string>> cdi_names_from_file(const std::filesystem::path& file) {
+  using Names = std::set<std::string>;
+  auto text = informer::read_file(file, "a CDI file");
+  if (!text) return fail(text.error());
+  return parse_yaml(file, *text, [](std::string_view json) {
+    return read_json<Names>(json, [](const At& at, Names& names) {
+      const std::string kind = at["kind"].text();
+      at["devices"].elements(
+          [&](const At& device) { names.insert(kind + "=" + device["name"].text()); });
+    });
+  });
 }
 
 Result<KubeletSettings> settings_from_server(informer::HttpClient& client, const std::string& path,

@@ -1,8 +1,9 @@
 #pragma once
 // Where settings come from: the kubelet's configuration file, or what it says itself; the table of
-// kinds of devices.
+// kinds of devices; CDI files.
 
 #include <filesystem>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -26,5 +27,8 @@ namespace plimsoll::node {
 
 // Rules (parse_type_rules) as YAML or JSON. Fails with kNotFound or kInvalid.
 [[nodiscard]] Result<std::vector<TypeRule>> type_rules_from_file(const std::filesystem::path& file);
+
+// The devices that a CDI file names, as "nvidia.com/gpu=GPU-1". Fails with kNotFound or kInvalid.
+[[nodiscard]] Result<std::set<std::string>> cdi_names_from_file(const std::filesystem::path& file);
 
 }  // namespace plimsoll::node

@@ -69,9 +69,19 @@ DeviceHook::DeviceHook(HookOptions options, metrics::Registry* registry)
 
 DeviceHook::~DeviceHook() = default;
 
-void DeviceHook::know(std::map<std::string, PodDevices> pods) {
+void DeviceHook::know(const std::string& uid, const AllocatedPod* pod) {
   const std::lock_guard lock(mutex_);
-  pods_ = std::move(pods);
+  if (pod == nullptr) {
+    pods_.erase(uid);
+    return;
+  }
+  pods_[uid] = *pod;
+  changed_.notify_all();
+}
+
+void DeviceHook::judge_by(Judge judge) {
+  const std::lock_guard lock(mutex_);
+  judge_ = std::move(judge);
   changed_.notify_all();
 }
 
@@ -173,16 +183,24 @@ Result<std::string> DeviceHook::give(const nri::NewContainer& made, const std::s
   std::unique_lock lock(mutex_);
   const auto is_known = [&] {
     const auto known = pods_.find(pod.uid);
-    return known != pods_.end() && known->second.annotation == pod.allocated;
+    return judge_ && known != pods_.end() && known->second.annotation == pod.allocated;
   };
-  changed_.wait_for(lock, stop, options_.patience, is_known);
-  std::string refusal = "the API server does not show the annotation that its kubelet shows";
-  if (is_known()) refusal = pods_[pod.uid].refusal;
-  if (containers_) containers_.with({refusal.empty() ? "given" : "refused"}).add();
-  if (refusal.empty()) return nri::encode_adjustment(pods_[pod.uid]);
+  PodDevices devices;
+  if (changed_.wait_for(lock, stop, options_.patience, is_known)) {
+    const AllocatedPod known = pods_[pod.uid];
+    const Judge judge = judge_;
+    lock.unlock();
+    devices = judge(known);
+  } else {
+    devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
+                             : "the devices of the node are not known yet";
+  }
+  const bool given = devices.refusal.empty();
+  if (containers_) containers_.with({given ? "given" : "refused"}).add();
+  if (given) return nri::encode_adjustment(devices);
   const std::string who = "pod " + pod.ns + "/" + pod.name;
-  log_warn("a container is not made", {{"pod", who}, {"reason", refusal}});
-  return fail(ErrorCode::kConflict, "plimsoll: " + who + ": " + refusal);
+  log_warn("a container is not made", {{"pod", who}, {"reason", devices.refusal}});
+  return fail(ErrorCode::kConflict, "plimsoll: " + who + ": " + devices.refusal);
 }
 
 std::string DeviceHook::synchronize(nri::Inventory piece) {

@@ -8,9 +8,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -47,8 +47,12 @@ class DeviceHook {
   DeviceHook(const DeviceHook&) = delete;
   DeviceHook& operator=(const DeviceHook&) = delete;
 
-  // By UID, every pod of this node that was given devices. Replaces what was known. Any thread.
-  void know(std::map<std::string, PodDevices> pods);
+  // A pod of this node that was given devices; null: no more. Any thread.
+  void know(const std::string& uid, const AllocatedPod* pod);
+  // What a pod has, as the node's devices are now. Called when a container is made, on the hook's
+  // thread. Any thread.
+  using Judge = std::function<PodDevices(const AllocatedPod&)>;
+  void judge_by(Judge judge);
 
   // Why containers are not given devices now, for people; empty: they are. Any thread.
   [[nodiscard]] std::string trouble() const;
@@ -75,7 +79,8 @@ class DeviceHook {
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::map<std::string, PodDevices> pods_;
+  std::map<std::string, AllocatedPod> pods_;  // by UID
+  Judge judge_;                               // empty: the node's devices are not known yet
   std::string trouble_ = "starting";
   std::vector<MissedContainer> missed_;
 

@@ -208,7 +208,7 @@ Result<NewContainer> decode_new_container(std::string_view message) {
 }
 
 // CreateContainerResponse{adjust=1 ContainerAdjustment{annotations=2, mounts=3, env=4,
-// linux=6{devices=1}}}
+// linux=6{devices=1}, CDI_devices=8{name=1}}}
 std::string encode_adjustment(const PodDevices& devices) {
   std::string out;
   {
@@ -223,6 +223,7 @@ std::string encode_adjustment(const PodDevices& devices) {
       mount.add_string(4, "rbind");
     }
     for (const auto& [name, value] : devices.variables) add_entry(adjust, 4, name, value);
+    for (const std::string& name : devices.cdi) pbf_writer(adjust, 8).add_string(1, name);
     pbf_writer linux_part(adjust, 6);
     for (const DeviceNode& node : devices.nodes) {
       pbf_writer device(linux_part, 1);

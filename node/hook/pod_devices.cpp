@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "framework/base/json_path.hpp"
+#include "node/devices/device_finder.hpp"
 #include "node/devices/sys_tree.hpp"
 #include "node/machine/amounts.hpp"
 
@@ -30,50 +31,48 @@ struct Refused {
   std::string why;
 };
 
-// The major number of a driver of character devices; -1: there is none.
-std::int64_t major_of(const fs::path& proc, const std::vector<std::string>& names) {
+// The major numbers of the drivers of character devices, by name.
+std::map<std::string, std::int64_t> majors_in(const fs::path& proc) {
+  std::map<std::string, std::int64_t> majors;
   std::ifstream file(proc / "devices");
   for (std::string line; std::getline(file, line) && !line.starts_with("Block");) {
     std::istringstream words(line);
     std::int64_t major = -1;
     std::string name;
-    if (words >> major >> name && std::find(names.begin(), names.end(), name) != names.end()) {
-      return major;
-    }
+    if (words >> major >> name) majors.emplace(name, major);
   }
-  return -1;
+  return majors;
 }
+
+// One device that a pod was given.
+struct Chosen {
+  std::string type;
+  const json& entry;   // of its annotation
+  const json& device;  // of the node
+};
 
 class Giver {
  public:
-  Giver(const json& devices, const HostFiles& files) : devices_(devices), files_(files) {}
+  Giver(const json& devices, const HostFiles& files, const std::set<std::string>& cdi)
+      : devices_(devices), files_(files), cdi_(cdi) {}
 
-  void give(const std::string& type, const json& entry, PodDevices& pod) {
-    const json& device = find(type, entry);
-    if (text_in(device, {"labels", kVendor}) == "nvidia") {
-      give_nvidia(type, device, pod);
-      count_share(entry);
-      return;
+  void give(const json& allocated, PodDevices& pod) {
+    std::vector<Chosen> all;
+    for (const auto& [type, entries] : allocated.items()) {
+      if (!entries.is_array()) throw Refused{"its annotation's " + type + " is no list"};
+      for (const json& entry : entries) all.push_back({type, entry, find(type, entry)});
     }
-    // Virtual functions stand for their device.
-    std::vector<std::string> addresses;
-    for (const json& function : value_at(entry, {"extension", "vfs"})) {
-      addresses.push_back(text_in(function, {"busID"}));
-      if (!has_function(device, addresses.back())) {
-        throw Refused{type + " " + name_of(device) + " has no function " + addresses.back()};
+    cards_by_name_ = std::all_of(all.begin(), all.end(), [&](const Chosen& each) {
+      return !is_nvidia(each.device) || cdi_.contains(name_at_nvidia(each.device));
+    });
+    for (const Chosen& each : all) {
+      if (is_nvidia(each.device)) {
+        give_nvidia(each.type, each.device, pod);
+        count_share(each.entry);
+      } else {
+        give_other(each, pod);
       }
     }
-    if (addresses.empty()) addresses.push_back(text_in(device, {"topology", "busID"}));
-    for (const std::string& address : addresses) {
-      const std::size_t before = pod.nodes.size();
-      if (!address.empty()) add_nodes(files_.sys / "bus/pci/devices" / address, "*/*/dev", pod);
-      if (pod.nodes.size() == before) {
-        throw Refused{type + " " + name_of(device) + " has no device node at " + address};
-      }
-    }
-    // What all devices of a kind are opened by.
-    if (type == "rdma") add_nodes(files_.sys / "class/misc/rdma_cm", "dev", pod);
-    if (type == "gpu") add_nodes(files_.sys / "class/kfd/kfd", "dev", pod);
   }
 
   // Once all devices are given.
@@ -93,6 +92,47 @@ class Giver {
   }
 
  private:
+  static bool is_nvidia(const json& device) {
+    return text_in(device, {"labels", kVendor}) == "nvidia";
+  }
+  static std::string name_at_nvidia(const json& device) {
+    return "nvidia.com/gpu=" + text_in(device, {"id"});
+  }
+
+  void give_other(const Chosen& chosen, PodDevices& pod) const {
+    const auto& [type, entry, device] = chosen;
+    const std::string kind = text_in(device, {"labels", kCdiLabel});
+    // Virtual functions stand for their device.
+    std::vector<std::string> addresses;
+    for (const json& function : value_at(entry, {"extension", "vfs"})) {
+      addresses.push_back(text_in(function, {"busID"}));
+      if (!has_function(device, addresses.back())) {
+        throw Refused{type + " " + name_of(device) + " has no function " + addresses.back()};
+      }
+    }
+    if (addresses.empty()) {
+      addresses.push_back(kind.empty() ? text_in(device, {"topology", "busID"})
+                                       : text_in(device, {"id"}));
+    }
+    for (const std::string& address : addresses) {
+      if (!kind.empty()) {
+        const std::string name = kind + "=" + address;
+        if (!cdi_.contains(name)) throw Refused{"no CDI file names " + name};
+        add(pod.cdi, name);
+        continue;
+      }
+      const std::size_t before = pod.nodes.size();
+      if (!address.empty()) add_nodes(files_.sys / "bus/pci/devices" / address, "*/*/dev", pod);
+      if (pod.nodes.size() == before) {
+        throw Refused{type + " " + name_of(device) + " has no device node at " + address};
+      }
+    }
+    if (!kind.empty()) return;
+    // What all devices of a kind are opened by.
+    if (type == "rdma") add_nodes(files_.sys / "class/misc/rdma_cm", "dev", pod);
+    if (type == "gpu") add_nodes(files_.sys / "class/kfd/kfd", "dev", pod);
+  }
+
   void count_share(const json& entry) {
     const auto has = parse_amounts(value_at(entry, {"resources"}));
     if (!has) throw Refused{has.error().message};
@@ -131,10 +171,9 @@ class Giver {
     return false;
   }
 
-  static void add(PodDevices& pod, DeviceNode node) {
-    if (std::find(pod.nodes.begin(), pod.nodes.end(), node) == pod.nodes.end()) {
-      pod.nodes.push_back(std::move(node));
-    }
+  template <typename T>
+  static void add(std::vector<T>& all, T one) {
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
   }
 
   // "226:128" is what `dev` says; the name is in uevent beside it.
@@ -152,25 +191,33 @@ class Giver {
         if (line.starts_with("DEVNAME=")) node.path = "/dev/" + line.substr(8);
       }
       // A card's other node is for those who set its screens.
-      if (!node.path.empty() && !node.path.starts_with("/dev/dri/card")) add(pod, node);
+      if (!node.path.empty() && !node.path.starts_with("/dev/dri/card")) add(pod.nodes, node);
     }
   }
 
-  void give_nvidia(const std::string& type, const json& device, PodDevices& pod) const {
-    if (type != "gpu") {
-      throw Refused{type + " " + name_of(device) +
-                    ": parts of a card are given by NVIDIA's own device plugin or driver only"};
-    }
-    const std::int64_t cards = major_of(files_.proc, {"nvidia", "nvidia-frontend"});
-    if (cards < 0) throw Refused{"NVIDIA's driver is not loaded"};
-    const auto minor = value_at(device, {"minor"}).get<std::int64_t>();
-    add(pod, {"/dev/nvidia" + std::to_string(minor), cards, minor});
-    add(pod, {"/dev/nvidiactl", cards, kControl});
-    if (const auto memory = major_of(files_.proc, {"nvidia-uvm"}); memory >= 0) {
-      add(pod, {"/dev/nvidia-uvm", memory, 0});
-      add(pod, {"/dev/nvidia-uvm-tools", memory, 1});
-    }
+  void give_nvidia(const std::string& type, const json& device, PodDevices& pod) {
     std::string& visible = pod.variables["NVIDIA_VISIBLE_DEVICES"];
+    if (cards_by_name_) {
+      add(pod.cdi, name_at_nvidia(device));
+      visible = "void";  // for NVIDIA's runtime: all is there already
+      return;
+    }
+    if (type != "gpu") {
+      throw Refused{type + " " + name_of(device) + ": no CDI file names " + name_at_nvidia(device) +
+                    ", and a part of a card is given by name only; nvidia-ctk cdi generate makes "
+                    "such a file"};
+    }
+    if (majors_.empty()) majors_ = majors_in(files_.proc);
+    auto cards = majors_.find("nvidia");
+    if (cards == majors_.end()) cards = majors_.find("nvidia-frontend");
+    if (cards == majors_.end()) throw Refused{"NVIDIA's driver is not loaded"};
+    const auto minor = value_at(device, {"minor"}).get<std::int64_t>();
+    add<DeviceNode>(pod.nodes, {"/dev/nvidia" + std::to_string(minor), cards->second, minor});
+    add<DeviceNode>(pod.nodes, {"/dev/nvidiactl", cards->second, kControl});
+    if (const auto memory = majors_.find("nvidia-uvm"); memory != majors_.end()) {
+      add<DeviceNode>(pod.nodes, {"/dev/nvidia-uvm", memory->second, 0});
+      add<DeviceNode>(pod.nodes, {"/dev/nvidia-uvm-tools", memory->second, 1});
+    }
     visible += (visible.empty() ? "" : ",") + text_in(device, {"id"});
   }
 
@@ -178,30 +225,29 @@ class Giver {
 
   const json& devices_;
   const HostFiles& files_;
+  const std::set<std::string>& cdi_;
+  std::map<std::string, std::int64_t> majors_;  // read when needed
+  bool cards_by_name_ = false;
   std::int64_t memory_ = kNoShare;  // the least share of a card
   std::int64_t core_ = kWhole;
 };
 
 }  // namespace
 
-PodDevices devices_of_pod(const std::string& annotation, const json& devices,
-                          const HostFiles& files, const std::string& isolation) {
-  PodDevices pod;
-  const json allocated = json::parse(annotation, nullptr, false);
+PodDevices devices_of_pod(const AllocatedPod& pod, const json& devices, const HostFiles& files,
+                          const std::set<std::string>& cdi) {
+  PodDevices has;
+  const json allocated = json::parse(pod.annotation, nullptr, false);
   try {
     if (!allocated.is_object()) throw Refused{"its annotation is no JSON object"};
-    Giver giver(devices, files);
-    for (const auto& [type, entries] : allocated.items()) {
-      if (!entries.is_array()) throw Refused{"its annotation's " + type + " is no list"};
-      for (const json& entry : entries) giver.give(type, entry, pod);
-    }
-    giver.hold_to_share(isolation, pod);
+    Giver giver(devices, files, cdi);
+    giver.give(allocated, has);
+    giver.hold_to_share(pod.isolation, has);
   } catch (const Refused& refused) {
-    pod = {};
-    pod.refusal = refused.why;
+    has = {};
+    has.refusal = refused.why;
   }
-  pod.annotation = annotation;
-  return pod;
+  return has;
 }
 
 }  // namespace plimsoll::node

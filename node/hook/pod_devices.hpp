@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,17 @@ struct DeviceNode {
   bool operator==(const DeviceNode&) const = default;
 };
 
+// What the API server shows of a pod that was given devices.
+struct AllocatedPod {
+  std::string annotation;  // device-allocated
+  std::string created;     // in RFC 3339
+  std::string isolation;   // its label gpu-isolation-provider
+};
+
 struct PodDevices {
-  std::string annotation;  // device-allocated, as the API server has it
-  std::string refusal;     // why its containers are not made; empty: they are
+  std::string refusal;  // why its containers are not made; empty: they are
   std::vector<DeviceNode> nodes;
+  std::vector<std::string> cdi;  // names by which the runtime knows devices: "nvidia.com/gpu=GPU-1"
   std::map<std::string, std::string> variables;
   // Files and folders of the node that are there in the container, at the same path.
   std::vector<std::string> mounts;
@@ -38,15 +46,19 @@ struct HostFiles {
 // `devices`: spec.devices of the node's Device object. Each device that is named must be there, be
 // healthy and be the one that is meant (its id): otherwise the pod's containers are refused.
 //
-// NVIDIA's cards are known by their driver's numbers (/proc/devices), all others by what the kernel
-// shows in their folder. With NVIDIA's runtime the variable adds the libraries, by UUID: a number
-// there would not be the minor.
+// `cdi`: what the node's CDI files name. If they name all of a pod's NVIDIA cards and instances, by
+// their ids, the runtime gives these by name, with all that belongs to them. Otherwise cards are
+// known by their driver's numbers (/proc/devices), and with NVIDIA's runtime the variable adds the
+// libraries, by UUID: a number there would not be the minor.
 //
-// `isolation`: what is to hold a pod to its share of a GPU; empty: nothing. HAMi-core is known, a
-// library below /usr/local/vgpu, in Koordinator's way: each container by itself, and on each card
-// to the least that the pod has on any.
-[[nodiscard]] PodDevices devices_of_pod(const std::string& annotation,
-                                        const nlohmann::json& devices, const HostFiles& files,
-                                        const std::string& isolation = {});
+// Other devices are given by name if their label kCdiLabel says of which kind they are, and else by
+// what the kernel shows in their folder.
+//
+// The pod's `isolation`: what is to hold it to its share of a GPU; empty: nothing. HAMi-core is
+// known, a library below /usr/local/vgpu, in Koordinator's way: each container by itself, and on
+// each card to the least that the pod has on any.
+[[nodiscard]] PodDevices devices_of_pod(const AllocatedPod& pod, const nlohmann::json& devices,
+                                        const HostFiles& files,
+                                        const std::set<std::string>& cdi = {});
 
 }  // namespace plimsoll::node

@@ -321,6 +321,158 @@ TEST(PlimsollSimulate, GivesDevicesToPodsWrittenForHami) {
   }
 }
 
+// Profiles for what other systems' pods ask for: on a node with their devices, each pod gets the
+// devices that its requests mean, and of each so much that no more fit beside it.
+TEST(PlimsollSimulate, GivesDevicesToPodsWrittenForOtherSystems) {
+  struct Wanted {
+    const char* containers;  // what each asks for, separated by "|"
+    const char* devices;     // "": it finds no place
+  };
+  struct System {
+    const char* profile;
+    const char* has;      // the node
+    const char* devices;  // of the Device object; each with its minor
+    std::vector<Wanted> pods;
+  };
+  const std::string card =
+      "{type: gpu, minor: N, id: C-N, health: true, resources: {koordinator.sh/gpu-core: 100, "
+      "koordinator.sh/gpu-memory: 64Gi, koordinator.sh/gpu-memory-ratio: 100}}";
+  const std::string npu =
+      "{type: gpu, minor: N, id: C-N, health: true, resources: {huawei.com/npu-core: 32, "
+      "koordinator.sh/gpu-memory: 64Gi, koordinator.sh/gpu-memory-ratio: 100}}";
+  const auto instance = [](const std::string& profile) {
+    return "{type: mig, minor: N, id: MIG-N, health: true, resources: {plimsoll.io/mig: 100, "
+           "plimsoll.io/mig-memory: 10Gi, plimsoll.io/mig-" +
+           profile + ": 100}}";
+  };
+  const std::string cards = card + "\n" + card;
+  const std::string npus = npu + "\n" + npu;
+  const std::string instances =
+      instance("3g.40gb") + "\n" + instance("1g.10gb") + "\n" + instance("1g.10gb");
+  const std::vector<System> systems{
+      {"hami-amd",
+       "amd.com/gpu: 20",
+       cards.c_str(),
+       {{"amd.com/gpu: 2, amd.com/gpumem: 16384, amd.com/gpucores: 25", R"({"gpu":[0,1]})"},
+        {"amd.com/gpu: 1, amd.com/gpumem: 32768, amd.com/gpucores: 75", R"({"gpu":[0]})"},
+        {"amd.com/gpu: 1, amd.com/gpumem: 1024, amd.com/gpucores: 1", R"({"gpu":[1]})"},
+        {"amd.com/gpu: 1, amd.com/gpumem: 49152, amd.com/gpucores: 1", ""},
+        {"amd.com/gpu: 1, amd.com/gpumem: 1024", ""},
+        {"amd.com/gpu: 1", ""}}},
+      {"hami-metax",
+       "metax-tech.com/sgpu: 20, metax-tech.com/gpu: 2",
+       cards.c_str(),
+       {{"metax-tech.com/sgpu: 1, metax-tech.com/vcore: 60, metax-tech.com/vmemory: 4",
+         R"({"gpu":[0]})"},
+        {"metax-tech.com/sgpu: 1, metax-tech.com/vcore: 30, metax-tech.com/vmemory: 60",
+         R"({"gpu":[0]})"},
+        {"metax-tech.com/sgpu: 1, metax-tech.com/vcore: 10, metax-tech.com/vmemory: 1",
+         R"({"gpu":[1]})"},
+        {"metax-tech.com/sgpu: 1, metax-tech.com/vcore: 10, metax-tech.com/vmemory: 2048Mi", ""},
+        {"metax-tech.com/gpu: 1", ""},
+        {"metax-tech.com/sgpu: 1", ""}}},
+      {"hami-cambricon",
+       "cambricon.com/mlu.smlu.vcore: 200, cambricon.com/mlu.smlu.vmemory: 512",
+       cards.c_str(),
+       {{"cambricon.com/vmlu: 1, cambricon.com/mlu.smlu.vcore: 10, "
+         "cambricon.com/mlu.smlu.vmemory: 255",
+         R"({"gpu":[0]})"},
+        {"cambricon.com/vmlu: 1, cambricon.com/mlu.smlu.vcore: 10, "
+         "cambricon.com/mlu.smlu.vmemory: 1",
+         R"({"gpu":[0]})"},
+        {"cambricon.com/vmlu: 1, cambricon.com/mlu.smlu.vcore: 10, "
+         "cambricon.com/mlu.smlu.vmemory: 1",
+         R"({"gpu":[1]})"},
+        {"cambricon.com/vmlu: 1, cambricon.com/mlu.smlu.vcore: 101, "
+         "cambricon.com/mlu.smlu.vmemory: 1",
+         ""},
+        {"cambricon.com/vmlu: 1", ""}}},
+      {"hami-ascend",
+       "huawei.com/Ascend910B3: 20",
+       npus.c_str(),
+       {{"huawei.com/Ascend910B3: 1, huawei.com/Ascend910B3-memory: 32768", R"({"gpu":[0]})"},
+        {"huawei.com/Ascend910B3: 1, huawei.com/Ascend910B3-memory: 16384", R"({"gpu":[0]})"},
+        {"huawei.com/Ascend910B3: 1, huawei.com/Ascend910B3-memory: 32768", R"({"gpu":[1]})"},
+        {"huawei.com/Ascend910B3: 1", ""},
+        {"huawei.com/Ascend310P: 1", ""}}},
+      {"nvidia-time-slicing",
+       "nvidia.com/gpu.shared: 8, koordinator.sh/gpu: 200",
+       cards.c_str(),
+       {{"koordinator.sh/gpu: 100", R"({"gpu":[0]})"},
+        {"nvidia.com/gpu.shared: 1|nvidia.com/gpu.shared: 1", R"({"gpu":[1]})"},
+        {"nvidia.com/gpu.shared: 2", ""},
+        {"nvidia.com/gpu.shared: 1", R"({"gpu":[1]})"},
+        {"nvidia.com/gpu.shared: 1", R"({"gpu":[1]})"},
+        {"nvidia.com/gpu.shared: 1", ""}}},
+      {"nvidia-mig",
+       "nvidia.com/mig-1g.10gb: 2, nvidia.com/mig-3g.40gb: 2",
+       instances.c_str(),
+       {{"nvidia.com/mig-1g.10gb: 1", R"({"mig":[1]})"},
+        {"nvidia.com/mig-3g.40gb: 1", R"({"mig":[0]})"},
+        {"nvidia.com/mig-1g.10gb: 1", R"({"mig":[2]})"},
+        {"nvidia.com/mig-3g.40gb: 1", ""}}},
+      {"koordinator-deviceshare",  // what Koordinator's webhook makes of pods
+       "koordinator.sh/gpu-core: 200, koordinator.sh/gpu-memory: 128Gi, "
+       "koordinator.sh/gpu-memory-ratio: 200, metax-tech.com/sgpu: 8",
+       cards.c_str(),
+       {{"koordinator.sh/gpu.shared: 1, koordinator.sh/gpu-core: 60, "
+         "koordinator.sh/gpu-memory-ratio: 60",
+         R"({"gpu":[0]})"},
+        {"koordinator.sh/gpu.shared: 1, koordinator.sh/gpu-core: 10, koordinator.sh/gpu-memory: "
+         "1Gi, metax-tech.com/sgpu: 1",
+         R"({"gpu":[0]})"},
+        {"koordinator.sh/gpu-core: 100, koordinator.sh/gpu-memory-ratio: 100", R"({"gpu":[1]})"},
+        {"koordinator.sh/gpu.shared: 1, koordinator.sh/gpu-core: 10, "
+         "koordinator.sh/gpu-memory-ratio: 50",
+         ""}}}};
+  for (const System& system : systems) {
+    const TempDir dir;
+    const std::string profile = std::string("examples/profiles/") + system.profile + ".yaml";
+    std::string cluster =
+        "apiVersion: v1\nkind: Node\nmetadata: {name: node-a}\nstatus:\n"
+        "  capacity: &n {cpu: 64, memory: 256Gi, pods: 110, " +
+        std::string(system.has) +
+        "}\n  allocatable: *n\n---\n"
+        "apiVersion: scheduling.koordinator.sh/v1alpha1\nkind: Device\n"
+        "metadata: {name: node-a}\nspec:\n  devices:\n";
+    std::istringstream lines(system.devices);
+    int minor = 0;
+    for (std::string line; std::getline(lines, line); ++minor) {
+      line = std::regex_replace(line, std::regex("\\bN\\b"), std::to_string(minor));
+      cluster += "  - " + line + "\n";
+    }
+    const auto config = read_file(profile).value_or("");
+    std::smatch scheduler;
+    ASSERT_TRUE(std::regex_search(config, scheduler, std::regex("schedulerName: ([a-z-]+)")));
+    std::string pods;
+    for (std::size_t i = 0; i < system.pods.size(); ++i) {
+      pods += "apiVersion: v1\nkind: Pod\nmetadata: {name: p" + std::to_string(i) +
+              "}\nspec:\n  schedulerName: " + scheduler[1].str() + "\n  containers:\n";
+      std::istringstream containers(system.pods[i].containers);
+      for (std::string asked; std::getline(containers, asked, '|');) {
+        pods += "  - {name: c" + std::to_string(asked.size() + pods.size()) +
+                ", image: i, resources: {limits: {" + asked + "}}}\n";
+      }
+      pods += "---\n";
+    }
+    ASSERT_TRUE(write_file(dir.path() / "cluster.yaml", cluster));
+    ASSERT_TRUE(write_file(dir.path() / "pods.yaml", pods));
+    const Answer answer =
+        plimsoll({"simulate", "--config", profile, "--cluster", dir.path() / "cluster.yaml",
+                  "--pods", dir.path() / "pods.yaml", "-o", "json"});
+    ASSERT_EQ(answer.code, 0) << system.profile << answer.out << answer.err;
+    std::map<std::string, std::string> given;
+    const auto result = nlohmann::json::parse(answer.out);
+    for (const auto& pod : result["pods"]) {
+      given[pod["pod"]] = pod.contains("devices") ? pod["devices"].dump() : "";
+    }
+    for (std::size_t i = 0; i < system.pods.size(); ++i) {
+      EXPECT_EQ(given["default/p" + std::to_string(i)], system.pods[i].devices)
+          << system.profile << ": " << system.pods[i].containers << answer.out;
+    }
+  }
+}
+
 // Machines from an export and a description, pods that come and go, and the report about them.
 TEST(PlimsollSimulate, SimulatesWholeMachines) {
   const std::string sample = "examples/clusters/machines/";

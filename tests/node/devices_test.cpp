@@ -266,14 +266,17 @@ TEST_F(DevicesTest, ACardThatIsCutIsGivenInItsInstances) {
   ASSERT_TRUE(parsed) << parsed.error();
   types_ = DeviceTypes(parsed->types);
   machine_.make_dgx();
-  machine_.set_card("0000:13:00.0", "mig", "MIG-a/1g.10gb/10737418240,MIG-b/2g.20gb/21474836480");
+  machine_.set_card("0000:13:00.0", "mig",
+                    "MIG-a/1g.10gb/10737418240,MIG-b/1g.10gb+me/10737418240");
   look();
   EXPECT_EQ(ids("gpu", true).size(), 7U);
   EXPECT_EQ(reason("gpu", 7), "MigMode");
   EXPECT_THAT(ids("mig", true), ElementsAre(Pair(56, "MIG-a"), Pair(57, "MIG-b")));
-  EXPECT_EQ(read("mig")[1].labels.at("plimsoll.io/mig-profile"), "2g.20gb");
+  EXPECT_EQ(read("mig")[1].labels.at("plimsoll.io/mig-profile"), "1g.10gb.me");
   EXPECT_EQ(read("mig")[1].labels.at("plimsoll.io/mig-card"), "GPU-7");
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig"], 200);
+  EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb"], 100);
+  EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb.me"], 100);
   machine_.fault("0000:13:00.0", 79);
   look();
   EXPECT_THAT(ids("mig", true), IsEmpty()) << "they are parts of the card";

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -83,8 +84,9 @@ class ExporterTest : public ::testing::Test {
     options.node = "n";
     options.kubelet = kubelet_.paths();
     options.hardware = [] { return FakeKubelet::hardware(); };
-    options.settings = [file = kubelet_.paths().root / "config.yaml"](const std::stop_token&) {
-      return settings_from_file(file);
+    options.settings = [this](const std::stop_token&) {
+      while (busy_) std::this_thread::yield();
+      return settings_from_file(kubelet_.paths().root / "config.yaml");
     };
     options.settle = settle_;
     options.devices = devices_;
@@ -105,6 +107,7 @@ class ExporterTest : public ::testing::Test {
     thread_ = std::jthread([this](const std::stop_token& stop) { exporter_->run(stop); });
   }
   void stop() {
+    busy_ = false;
     thread_ = {};
     exporter_.reset();
     client_.reset();
@@ -177,6 +180,7 @@ class ExporterTest : public ::testing::Test {
   FakeKubelet kubelet_;
   std::chrono::milliseconds settle_{60'000};
   std::optional<DeviceReporterOptions> devices_;
+  std::atomic<bool> busy_ = false;  // the exporter waits for the kubelet's settings
   std::unique_ptr<informer::HttpClient> client_;
   std::unique_ptr<metrics::Registry> registry_;
   std::unique_ptr<Exporter> exporter_;
@@ -469,7 +473,10 @@ class DeviceExporterTest : public ExporterTest {
     runtime.start();
     if (IsSkipped() || HasFatalFailure()) return;
     devices_->hook.emplace(
-        HookOptions{runtime.socket(), {machine_.sys(), machine_.proc()}, {}, 1ms});
+        HookOptions{runtime.socket(),
+                    {machine_.sys(), machine_.proc(), machine_.sys().parent_path()},
+                    {},
+                    1ms});
     start_running();
     runtime.wait_for(1);
     ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));
@@ -669,6 +676,21 @@ TEST_F(DeviceExporterTest, WhatTheSchedulerSaysOfAPodIsGiven) {
   const std::string held = (*store_.get(kPods, {"default", "share"}))->uid;
   EXPECT_TRUE(
       refused(runtime, held, {{kAllocatedAnnotation, share}}, "nothing is known here of MPS"));
+  // A pod that comes is known at once, whatever keeps the exporter from its next report, and CDI
+  // files are seen.
+  const std::filesystem::path folder = machine_.sys().parent_path() / "etc/cdi";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "broken.json") << "{";
+  std::ofstream(folder / "nvidia.yaml")
+      << "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\ndevices:\n- name: GPU-7\n";
+  EXPECT_TRUE(eventually([&] { return runtime.create(late, says)["cdi"].size() == 1; }));
+  EXPECT_EQ(runtime.create(late, says)["cdi"], json({"nvidia.com/gpu=GPU-7"}));
+  busy_ = true;
+  kubelet_.kill();
+  kubelet_.start();
+  const std::string next = uid_of("next", "2026-01-01T00:01:00Z");
+  EXPECT_TRUE(eventually([&] { return runtime.create(next, says)["error"] == ""; }));
+  busy_ = false;
   for (const auto& guard : guards) {
     const json before = (*store_.get(guard, {"", "plimsoll-device-allocated"}))->parse();
     ASSERT_TRUE(store_.remove(guard, {"", "plimsoll-device-allocated"}, {}));
@@ -766,6 +788,68 @@ TEST(NodeDeployment, TheContainerSeesWhatIsReadAndNothingOfPodsOrKeys) {
   }
   for (const std::string& hidden : kHidden) {
     EXPECT_EQ(on_the_node(pod, std::string(kKubeletRoot) + "/" + hidden + "/uid/token"), "");
+  }
+}
+
+// The Device objects of the sample cluster are what plimsoll-node makes of these machines: by root
+// complex the zone, the number of cards, and whether there is a NIC.
+TEST(QuickStart, ItsDevicesAreTheReportersOwn) {
+  struct Complex {
+    int zone;
+    int cards;
+    bool nic = false;
+  };
+  const std::map<std::string, std::vector<Complex>> machines{
+      {"gpu-a1", {{0, 2}, {1, 2}}},
+      {"gpu-a2", {{0, 2, true}, {0, 2}, {1, 2, true}, {1, 2}}},
+      {"gpu-b1", {{0, 4, true}, {1, 4}, {2, 4, true}, {3, 4}}}};
+  std::map<std::string, json> examples;
+  for (const json& each : deployed("Device", "examples/clusters/quickstart/cluster.yaml")) {
+    examples[each["metadata"]["name"]] = each;
+  }
+  EXPECT_EQ(examples.size(), machines.size());
+  for (const auto& [name, complexes] : machines) {
+    FakeMachine machine;
+    Hardware hardware;
+    int minor = 0;
+    for (std::size_t i = 0; i < complexes.size(); ++i) {
+      const auto& [zone, cards, nic] = complexes[i];
+      const std::string bus = std::to_string(i + 1);
+      const auto at = [&](int slot) {
+        const std::string number = std::to_string(slot);
+        return std::vector<std::string>{"pci0000:" + bus + "0",
+                                        "0000:" + bus + "0:0" + number + ".0",
+                                        "0000:" + bus + number + ":00.0"};
+      };
+      for (int card = 1; card <= cards; ++card, ++minor) {
+        const std::string number = std::to_string(minor);
+        machine.add_card(at(card), zone,
+                         {{"uuid", "GPU-" + name + (minor < 10 ? "-0" : "-") + number},
+                          {"minor", number},
+                          {"memory", std::to_string(80LL << 30)},
+                          {"name", "NVIDIA_A100-SXM4-80GB"}});
+      }
+      if (nic) {
+        machine.add(at(5), {{"vendor", "0x15b3"},
+                            {"class", "0x020700"},
+                            {"numa_node", std::to_string(zone)},
+                            {"infiniband/mlx5_" + bus + "/ports/1/state", "4: ACTIVE"}});
+      }
+      const auto column = static_cast<std::size_t>(zone);
+      if (hardware.zones.size() > column) continue;
+      hardware.zones.emplace_back().id = zone;
+      hardware.cpus.push_back({.id = zone, .zone = column, .socket = zone});
+    }
+    DeviceFinder finder(machine.options(), [] {});
+    const DeviceReport report = report_devices(finder.find(&hardware), json::object(), {}, "");
+    EXPECT_THAT(report.problems, IsEmpty());
+    EXPECT_EQ(report.annotations,
+              (std::map<std::string, std::string>{{"plimsoll.io/device-links", ""}}));
+    const json made = {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
+                       {"kind", "Device"},
+                       {"metadata", {{"name", name}, {"labels", report.labels}}},
+                       {"spec", {{"devices", report.devices}}}};
+    EXPECT_EQ(examples[name], made) << made.dump();
   }
 }
 

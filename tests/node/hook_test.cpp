@@ -44,7 +44,7 @@ class PodDevicesTest : public ::testing::Test {
   }
   PodDevices of(const std::string& annotation) {
     if (devices_.is_null()) look();
-    return devices_of_pod(annotation, devices_, files_);
+    return devices_of_pod({annotation, "", ""}, devices_, files_, cdi_);
   }
   void look() {
     DeviceFinder finder(machine_.options(), [] {});
@@ -59,6 +59,7 @@ class PodDevicesTest : public ::testing::Test {
   FakeMachine machine_;
   HostFiles files_;
   json devices_;
+  std::set<std::string> cdi_;
 };
 
 TEST_F(PodDevicesTest, CardsAreTheirNodesAndTheirUuids) {
@@ -108,6 +109,44 @@ TEST_F(PodDevicesTest, OthersAreWhatTheKernelShowsOfThem) {
               ElementsAre("/dev/dri/renderD128 226:128", "/dev/kfd 510:0"));
 }
 
+// What CDI files name is given by name, and of a pod's cards all or none.
+TEST_F(PodDevicesTest, WhatTheRuntimeKnowsByNameIsGivenByName) {
+  machine_.set_card("0000:14:00.0", "mig", "MIG-a/1g.10gb/1024");
+  node("0000:15:00.0", "infiniband_verbs/uverbs0", "231:192", "infiniband/uverbs0");
+  look();
+  const std::string cards = R"({"gpu": [{"minor": 3}, {"minor": 7}]})";
+  const std::string both = R"({"gpu": [{"minor": 3}], "mig": [{"minor": 48, "id": "MIG-a"}]})";
+  const auto all = Pair("NVIDIA_VISIBLE_DEVICES", "void");
+  cdi_ = {"nvidia.com/gpu=GPU-3", "nvidia.com/gpu=MIG-a", "other.com/gpu=GPU-7"};
+  EXPECT_THAT(of(cards).cdi, IsEmpty()) << "nvidia.com/gpu=GPU-7 is not known";
+  EXPECT_THAT(of(cards).nodes, testing::SizeIs(5));
+  EXPECT_THAT(of(both).cdi, ElementsAre("nvidia.com/gpu=GPU-3", "nvidia.com/gpu=MIG-a"));
+  EXPECT_THAT(of(both).variables, ElementsAre(all));
+  EXPECT_THAT(of(both).nodes, IsEmpty());
+  cdi_ = {"nvidia.com/gpu=GPU-3", "nvidia.com/gpu=GPU-7", "vfio.com/nic=0000:15:00.0"};
+  const PodDevices pod = of(R"({"gpu": [{"minor": 3}, {"minor": 7}], "rdma": [{"minor": 0}]})");
+  EXPECT_EQ(pod.refusal, "");
+  EXPECT_THAT(pod.cdi, ElementsAre("nvidia.com/gpu=GPU-3", "nvidia.com/gpu=GPU-7"));
+  EXPECT_THAT(texts(pod), ElementsAre("/dev/infiniband/uverbs0 231:192"))
+      << "nobody said of which kind NICs are";
+  EXPECT_THAT(of(both).refusal, HasSubstr("no CDI file names nvidia.com/gpu=MIG-a"));
+  EXPECT_THAT(of(both).cdi, IsEmpty());
+  EXPECT_THAT(of(R"({"gpu": [{"minor": 6}]})").refusal, HasSubstr("gpu 6 is not healthy"));
+
+  // A rule may say of which kind its devices are.
+  FinderOptions options = machine_.options();
+  options.rules = parse_type_rules(R"({"types": [{"type": "rdma", "cdi": "vfio.com/nic",
+      "match": {"infiniband/*": "*"}, "resources": {"koordinator.sh/rdma": "100"}}]})")
+                      .value();
+  DeviceFinder finder(options, [] {});
+  devices_ = report_devices(finder.find(nullptr), json::object(), {}, "").devices;
+  const PodDevices nic = of(R"({"rdma": [{"minor": 0}]})");
+  EXPECT_THAT(nic.cdi, ElementsAre("vfio.com/nic=0000:15:00.0"));
+  EXPECT_THAT(nic.nodes, IsEmpty());
+  EXPECT_THAT(of(R"({"rdma": [{"minor": 1}]})").refusal,
+              HasSubstr("no CDI file names vfio.com/nic=0000:25:00.0"));
+}
+
 // HAMi-core, where a pod asks for it: the least that the pod has of a card holds for each.
 TEST_F(PodDevicesTest, SharesAreHeldByTheLibraryThatIsThere) {
   const auto card = [](const char* minor, const char* core, const char* ratio, const char* memory) {
@@ -122,7 +161,7 @@ TEST_F(PodDevicesTest, SharesAreHeldByTheLibraryThatIsThere) {
   files_.root = machine_.sys().parent_path();
   look();
   const auto held = [&](const std::string& list, const std::string& by) {
-    return devices_of_pod(gpus(list), devices_, files_, by);
+    return devices_of_pod({gpus(list), "", by}, devices_, files_);
   };
   EXPECT_THAT(held(part, "").mounts, IsEmpty()) << "nothing holds it";
   EXPECT_EQ(held(part, "").refusal, "");
@@ -157,13 +196,12 @@ TEST_F(PodDevicesTest, WhatIsNotSureIsRefused) {
            {R"({"tpu": [{"minor": 0}]})", "this node has no tpu 0"},
            {R"({"gpu": [{"minor": 1, "id": "GPU-2"}]})", "another device than GPU-2"},
            {R"({"gpu": [{"minor": 6}]})", "gpu 6 is not healthy"},
-           {R"({"mig": [{"minor": 48}]})", "NVIDIA's own device plugin"},
+           {R"({"mig": [{"minor": 48}]})", "no CDI file names nvidia.com/gpu=MIG-a"},
            {R"({"gpu": [{"minor": 1}], "rdma": [{"minor": 0}]})", "rdma 0 has no device node"}}) {
     const PodDevices pod = of(annotation);
     EXPECT_THAT(pod.refusal, HasSubstr(why)) << annotation;
     EXPECT_THAT(pod.nodes, IsEmpty()) << annotation;
     EXPECT_THAT(pod.variables, IsEmpty()) << annotation;
-    EXPECT_EQ(pod.annotation, annotation);
   }
   EXPECT_EQ(of("{}").refusal, "");
   EXPECT_THAT(of("{}").nodes, IsEmpty());

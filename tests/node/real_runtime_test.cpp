@@ -66,11 +66,13 @@ class RealRuntimeTest : public ::testing::Test {
 
   // The API server shows these pods' annotations.
   void know() {
-    std::map<std::string, PodDevices> pods;
+    hook_->judge_by([found = found_, files = files_, cdi = cdi_](const AllocatedPod& pod) {
+      return devices_of_pod(pod, found, files, cdi);
+    });
     for (const auto& [uid, annotation] : bound_) {
-      pods[uid] = devices_of_pod(annotation, found_, files_);
+      const AllocatedPod pod{annotation, "", ""};
+      hook_->know(uid, &pod);
     }
-    hook_->know(std::move(pods));
   }
 
   // A pod with some cards, of which it has the whole or a part, and some NICs or functions of them.
@@ -144,6 +146,7 @@ class RealRuntimeTest : public ::testing::Test {
   test::FakeMachine machine_;
   HostFiles files_;
   json found_;
+  std::set<std::string> cdi_;
   test::RealRuntime runtime_;
   metrics::Registry registry_;
   std::map<std::string, std::string> bound_;  // annotations by UID, as the scheduler wrote them
@@ -284,11 +287,36 @@ TEST_F(RealRuntimeTest, FindsWhatWasMadeWithoutIt) {
   EXPECT_EQ(missed(), 0);
 }
 
+TEST_F(RealRuntimeTest, APodThatIsGoneIsGivenNothing) {
+  const Case pod = make_case(1, {3}, 100, {}, false);
+  bound_[pod.uid] = pod.annotation;
+  know();
+  expect_given(create(pod), pod);
+  hook_->know(pod.uid, nullptr);
+  expect_refused(create(pod, "next"), "the API server does not show");
+}
+
+TEST_F(RealRuntimeTest, DevicesThatCdiFilesNameAreGivenByName) {
+  const Case pod = make_case(1, {3, 7}, 100, {1}, true);
+  bound_[pod.uid] = pod.annotation;
+  cdi_ = {"nvidia.com/gpu=GPU-3", "nvidia.com/gpu=GPU-7"};
+  know();
+  Case nic = make_case(1, {}, 100, {1}, true);
+  nic.variables = {"NVIDIA_VISIBLE_DEVICES=void"};
+  const json answer = create(pod);
+  expect_given(answer, nic);
+  EXPECT_EQ(answer["cdi"], json({"nvidia.com/gpu=GPU-3", "nvidia.com/gpu=GPU-7"}));
+}
+
 TEST_F(RealRuntimeTest, TheLibraryOfAShareIsMounted) {
   const Case pod = make_case(1, {3}, 25, {}, false);
-  PodDevices devices = devices_of_pod(pod.annotation, found_, files_);
-  devices.mounts = {"/usr/local/vgpu/libvgpu.so"};
-  hook_->know({{pod.uid, devices}});
+  bound_[pod.uid] = pod.annotation;
+  know();
+  hook_->judge_by([&](const AllocatedPod& known) {
+    PodDevices devices = devices_of_pod(known, found_, files_);
+    devices.mounts = {"/usr/local/vgpu/libvgpu.so"};
+    return devices;
+  });
   const json answer = create(pod);
   expect_given(answer, pod);
   EXPECT_EQ(answer["mounts"],
