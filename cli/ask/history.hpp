@@ -1,6 +1,6 @@
 #pragma once
-// What a scheduler was like, each minute of the last day: pods that waited and who refused them, and
-// what was in use. For the page, which otherwise knows only what it saw itself.
+// What a scheduler was like, each minute of the last day: pods that waited and who refused them,
+// and what was in use. For the page, which otherwise knows only what it saw itself.
 
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +23,9 @@ class History {
   // `now_ms`: since 1970. Nothing is kept of a scheduler that does not decide (yet).
   void take(const StateSnapshot& snapshot, int64_t now_ms);
 
-  // {"samples": [...]}, the oldest first: "at" (milliseconds since 1970), "waiting" (pods), "longest"
-  // (seconds), "refusedBy" (pods by plugin), "totals" (by resource "used" and "allocatable", in the
-  // units of `top`). Any thread.
+  // {"samples": [...]}, the oldest first: "at" (milliseconds since 1970), "waiting" (pods),
+  // "longest" (seconds), "refusedBy" (pods by plugin), "totals" (by resource "used" and
+  // "allocatable", in the units of `top`). Any thread.
   [[nodiscard]] std::string samples_json() const;
 
  private:
