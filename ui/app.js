@@ -104,6 +104,7 @@ const QUESTIONS = {
     return said;
   },
   history: async (signal) => {
+    if (!state.said.past) takePast(state, await answerTo("top?history", { signal }));
     const queue = await QUESTIONS.queue(signal), nodes = await QUESTIONS.nodes(signal);
     state.said.nodes = true;
     return { ...nodes, loopMilliseconds: queue.loopMilliseconds + nodes.loopMilliseconds };

@@ -144,9 +144,16 @@ function showWhatIf(main, state) {
   return null;
 }
 
-// ---- what a running scheduler was like while this page was open
+// ---- what a running scheduler was like
 
 const MOST_SAMPLES = 2000; // beyond them, every second one goes
+
+// What the scheduler kept of the time before: once.
+function takePast(state, said) {
+  const first = state.history.length ? state.history[0].at : Infinity;
+  state.history = [...said.samples.filter((one) => one.at < first), ...state.history];
+  state.said.past = true;
+}
 
 // Of what the view has just been told.
 function sample(state) {
@@ -187,7 +194,7 @@ function showHistory(main, state) {
   const total = (one) => one.totals && one.totals[by];
   showBelow(main, "page", h("h2", {}, "History"),
     h("form", { class: "controls", onsubmit: (event) => event.preventDefault() }, by && select("Resource", "by", by, resources.map((name) => [name, name]), state.params)),
-    h("p", { class: "quiet" }, samples.length ? `What this page was told in ${duration((samples[samples.length - 1].at - samples[0].at) / 1000)}, ${samples.length} times. It is gone when the page is closed; metrics keep it for longer.` : "Asking the scheduler …"),
+    h("p", { class: "quiet" }, samples.length ? `${samples.length} samples in ${duration((samples[samples.length - 1].at - samples[0].at) / 1000)}: what the scheduler kept of each minute of its last day, and what this page was told since it was opened. Metrics keep it for longer.` : "Asking the scheduler …"),
     lineOver(samples, "Pods that wait", (one) => one.waiting, String),
     lineOver(samples, "The longest wait", (one) => one.longest, duration),
     plugins.map((plugin) => lineOver(samples, `Pods that ${plugin} refused at their last try`, (one) => one.refusedBy && (one.refusedBy[plugin] || 0), String)),

@@ -244,7 +244,7 @@ ordered_json queued_json(const StateSnapshot& snapshot) {
     if (queued.pod->nominated_node_name.len != 0) {
       entry["nominatedNode"] = view(queued.pod->nominated_node_name);
     }
-    if (queued.pod->group.len != 0) entry["group"] = view(queued.pod->group);
+    if (!queued.group.empty()) entry["group"] = queued.group;
     if (queued.pod->scheduled_message.len != 0)
       entry["message"] = view(queued.pod->scheduled_message);
     queue.push_back(std::move(entry));

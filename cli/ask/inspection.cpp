@@ -20,6 +20,7 @@
 
 #include "cli/ask/cluster_use.hpp"
 #include "cli/ask/explain_json.hpp"
+#include "cli/ask/history.hpp"
 #include "cli/ask/what_if.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/quote.hpp"
@@ -38,6 +39,7 @@ using serving::Response;
 
 constexpr size_t kMaxJobs = 4;  // comparisons in the queue
 constexpr double kMaxSettleSeconds = 600;
+constexpr std::chrono::minutes kBetweenSamples{1};
 
 // Before the marks of this scheduler: those of a process before, or of another replica, are none.
 std::string new_era() {
@@ -90,14 +92,19 @@ struct Inspection::Impl {
   }
 
   void work(const std::stop_token& stop) {
+    auto next_sample = std::chrono::steady_clock::now() + kBetweenSamples;
     while (!stop.stop_requested()) {
-      Job job;
+      Job job = [this](const std::stop_token& ends) { take_sample(ends); };
       {
         std::unique_lock lock(mutex);
-        if (!wake.wait(lock, stop, [this] { return !jobs.empty(); })) return;
-        job = std::move(jobs.front());
-        jobs.pop_front();
+        if (wake.wait_until(lock, stop, next_sample, [this] { return !jobs.empty(); })) {
+          job = std::move(jobs.front());
+          jobs.pop_front();
+        } else {
+          next_sample = std::chrono::steady_clock::now() + kBetweenSamples;
+        }
       }
+      if (stop.stop_requested()) return;
       try {
         job(stop);
       } catch (const std::exception& error) {
@@ -107,10 +114,12 @@ struct Inspection::Impl {
   }
 
   // Waits for the loop. Called on the worker only.
-  Result<StateSnapshot> snapshot(const std::stop_token& stop) {
+  Result<StateSnapshot> snapshot(const std::stop_token& stop, StateChoice choice = {}) {
     auto promise = std::make_shared<std::promise<StateSnapshot>>();
     auto future = promise->get_future();
-    scheduler.post(Task{[&loop = scheduler, promise] { promise->set_value(loop.snapshot()); }});
+    scheduler.post(Task{[&loop = scheduler, promise, choice = std::move(choice)] {
+      promise->set_value(loop.snapshot(choice));
+    }});
     promise.reset();  // if the loop stops without an answer, the future fails
     try {
       while (future.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
@@ -120,6 +129,13 @@ struct Inspection::Impl {
     } catch (const std::future_error&) {
       return fail(ErrorCode::kCancelled, "the scheduler is stopping");
     }
+  }
+
+  void take_sample(const std::stop_token& stop) {
+    const auto now = snapshot(stop, History::wanted());
+    if (!now) return;
+    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+    history.take(*now, std::chrono::duration_cast<std::chrono::milliseconds>(since_1970).count());
   }
 
   bool pause(const std::stop_token& stop, std::chrono::milliseconds time) {
@@ -230,6 +246,7 @@ struct Inspection::Impl {
   }
 
   void use(const Request& asked, Reply reply) {
+    if (asked.has("history")) return reply(ready(ok(history.samples_json())));
     const std::vector<std::string> nodes = asked.parameters("node");
     const std::vector<std::string> since = asked.parameters("since");
     StateChoice wanted{.plugins = true, .queue = false, .kinds = false};
@@ -320,6 +337,7 @@ struct Inspection::Impl {
   const std::shared_ptr<informer::CredentialSource> credentials;
   const std::string era = new_era();
   std::atomic<bool> logging{false};
+  History history;
   std::mutex mutex;
   std::condition_variable_any wake;
   std::deque<Job> jobs;  // guarded by mutex

@@ -42,6 +42,7 @@ class Inspection {
   //   GET /debug/queue
   //   GET /debug/top?node=NAME&pods
   //   GET /debug/top?since=STATE    what changed since an answer that had this "state"
+  //   GET /debug/top?history        each minute of the last day (cli/ask/history.hpp)
   //   GET /debug/dump
   //   GET /debug/compare?settleSeconds=5
   //   GET /debug/ui/    the page that draws them (ui/page.hpp)

@@ -52,7 +52,6 @@ namespace {
 
 constexpr std::string_view kKoordinator = "it is a plugin of Koordinator";
 constexpr std::string_view kSchedulerPlugins = "it is a plugin of scheduler-plugins";
-constexpr std::string_view kBoth = "it is a plugin of scheduler-plugins and of Koordinator";
 constexpr std::string_view kRetired = "kube-scheduler dropped it before configuration version v1";
 constexpr std::string_view kGroups =
     "it belongs to a feature of kube-scheduler that is off by default (topology of pod groups) and "
@@ -82,10 +81,6 @@ const std::map<std::string_view, ElsewherePlugin>& elsewhere_plugins() {
         "a pod's annotations travel in its Binding here, so nothing is left to do; remove it"}},
       {"NodeResourcesFitPlus", {kKoordinator, "use NodeResourcesFit, or remove it"}},
       {"ScarceResourceAvoidance", {kKoordinator, kRemove}},
-      {"Coscheduling",
-       {kBoth,
-        "NodeDevice places groups of pods together here; replace it by NodeDevice, and enable "
-        "PrioritySort at queueSort again if it was disabled"}},
       {"CapacityScheduling", {kSchedulerPlugins, kRemove}},
       {"CrossNodePreemption", {kSchedulerPlugins, kRemove}},
       {"DiskIO", {kSchedulerPlugins, kRemove}},
@@ -154,7 +149,8 @@ ExtensionPoints reference_points(std::string_view name) {
       {"NodeDeclaredFeatures", {kPreFilter, kFilter}},
       {"DefaultBinder", {kBind}},
       {"GangScheduling", {kPreEnqueue, kPermit}},
-      // scheduler-plugins
+      // scheduler-plugins, and Koordinator
+      {"Coscheduling", {kQueueSort, kPreFilter, kPostFilter, kReserve, kPermit, kPostBind}},
       {"NodeResourceTopologyMatch", {kPreFilter, kFilter, kScore, kReserve, kPostBind}},
       // Koordinator's DeviceShare
       {"NodeDevice", {kPreFilter, kFilter, kPreScore, kScore, kReserve, kPreBind}},

@@ -61,10 +61,6 @@ bool same_conditions(const plimsoll_list& a, const plimsoll_list& b) {
 
 }  // namespace
 
-std::string group_key(std::string_view ns, std::string_view name) {
-  return std::string(ns).append(1, '/').append(name);
-}
-
 bool same_taints(const plimsoll_list& a, const plimsoll_list& b) {
   return same_list<plimsoll_taint>(a, b, [](const auto& x, const auto& y) {
     return x.effect == y.effect && equal(x.key, y.key) && equal(x.value, y.value);
@@ -374,22 +370,24 @@ std::vector<const plimsoll_pod*> PlacedMembers::living_pods() const {
 }
 
 void ClusterState::join_group(const plimsoll_pod& pod) {
-  if (pod.group.len == 0) return;
-  PlacedMembers& group = groups_[group_key(view(pod.meta.ns), view(pod.group))];
+  const GroupName name = group_of(pod);
+  if (!name) return;
+  PlacedMembers& group = groups_[name.key()];
   group.pods.insert(&pod);
   if (pod.meta.deletion_ms == 0) ++group.living;
 }
 
 void ClusterState::leave_group(const plimsoll_pod& pod) {
-  if (pod.group.len == 0) return;
-  const auto found = groups_.find(group_key(view(pod.meta.ns), view(pod.group)));
+  const GroupName name = group_of(pod);
+  if (!name) return;
+  const auto found = groups_.find(name.key());
   if (found == groups_.end() || found->second.pods.erase(&pod) == 0) return;
   if (pod.meta.deletion_ms == 0) --found->second.living;
   if (found->second.pods.empty()) groups_.erase(found);
 }
 
-const PlacedMembers* ClusterState::members(std::string_view ns, std::string_view group) const {
-  const auto found = groups_.find(group_key(ns, group));
+const PlacedMembers* ClusterState::members(const GroupName& group) const {
+  const auto found = groups_.find(group.key());
   return found == groups_.end() ? nullptr : &found->second;
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/api/group_name.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/base/flat_map.hpp"
 #include "framework/base/string_map.hpp"
@@ -78,7 +79,7 @@ struct NodeChange {
 // What an update from the informer changed about a pod.
 enum class PodChange { kAdded, kConfirmed, kUpdated, kMoved };
 
-// The pods of one PodGroup (spec.schedulingGroup) that have a node.
+// The pods of one group that have a node.
 struct PlacedMembers {
   struct ByName {
     bool operator()(const plimsoll_pod* a, const plimsoll_pod* b) const;
@@ -130,8 +131,14 @@ class ClusterState {
   bool forget(std::string_view uid);
   [[nodiscard]] bool is_assumed(std::string_view uid) const;
   [[nodiscard]] PodRef pod(std::string_view uid) const;  // null: unknown
+  // Pods of groups that are named in one of these ways are found by their group. To be said before
+  // there are pods.
+  void know_groups(GroupKinds kinds) { group_kinds_ = kinds; }
+  [[nodiscard]] GroupName group_of(const plimsoll_pod& pod) const {
+    return plimsoll::group_of(pod, group_kinds_);
+  }
   // Null: no pod of that group has a node. Valid until the next change of pods.
-  [[nodiscard]] const PlacedMembers* members(std::string_view ns, std::string_view group) const;
+  [[nodiscard]] const PlacedMembers* members(const GroupName& group) const;
 
   [[nodiscard]] size_t node_count() const { return live_nodes_; }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
@@ -173,8 +180,9 @@ class ClusterState {
   NodeColumns columns_;  // of slots_
   std::vector<uint32_t> free_slots_;
   FlatStringMap<uint32_t> by_name_;
-  FlatStringMap<PodEntry> pods_;     // by UID
-  StringMap<PlacedMembers> groups_;  // by "namespace/name"
+  FlatStringMap<PodEntry> pods_;  // by UID
+  GroupKinds group_kinds_ = GroupKinds().set(index_of(GroupKind::kPodGroup));
+  StringMap<PlacedMembers> groups_;  // by GroupName::key
   mutable std::vector<const plimsoll_node_info*> rows_;
   mutable std::vector<uint32_t> row_slots_;
   mutable bool rows_stale_ = true;
@@ -189,9 +197,6 @@ class ClusterState {
 // The aspects in which two versions of a node differ. Fields that nothing reads do not count.
 [[nodiscard]] uint32_t node_aspects_changed(const plimsoll_node& before,
                                             const plimsoll_node& after);
-
-// "namespace/name".
-[[nodiscard]] std::string group_key(std::string_view ns, std::string_view name);
 
 [[nodiscard]] bool same_taints(const plimsoll_list& a, const plimsoll_list& b);
 

@@ -169,6 +169,18 @@ void Bindings::binding_ended(Attempt& ended, Status status) {
   state_.emit_event(attempt->framework.scheduler_name(), pod, false, "Scheduled", "Binding", note);
 }
 
+// The others of a group may be bound already: the pod keeps its place for its next attempt, unless
+// that is what it failed for.
+Nominating Bindings::nomination_after(const Attempt& attempt, const Status& status) const {
+  const std::string_view node = view(attempt.assumed->node_name);
+  const bool is_to_blame = attempt.binding ? status.rejected() : status.code != Code::kPending;
+  if (is_to_blame || !state_.policy.group_gate(*attempt.pod)) return Nominating::clear();
+  const QueuedPod* queued = state_.queue.entry(attempt.uid());
+  const bool again = queued != nullptr && queued->consecutive_errors < kMostFailuresInPlace;
+  if (!again || state_.cluster.node(node, attempt.slot) == nullptr) return Nominating::clear();
+  return Nominating::to(std::string(node));
+}
+
 // `diagnosis`: of a rejection that counts as a FitError, which those of PreBind and Bind do not:
 // a pod that fails there is tried again after an error backoff, whatever events come.
 void Bindings::binding_failed(const std::string& uid, const Status& status,
@@ -199,13 +211,17 @@ void Bindings::binding_failed(const std::string& uid, const Status& status,
     } else {
       state_.queue.fail(uid, state_.now_ms());
     }
-    state_.nominator.add(pod, Nominating::clear());
+    const Nominating nominating = nomination_after(*attempt, status);
+    const std::string why = diagnosis ? fit_error_message(*diagnosis, state_.environment.reasons)
+                                      : status.message(state_.environment.reasons);
+    state_.nominator.add(pod, nominating);
     state_.report_failure(
-        *pod, status.rejected(),
-        diagnosis ? fit_error_message(*diagnosis, state_.environment.reasons)
-                  : status.message(state_.environment.reasons),
-        Nominating::clear(),
+        *pod, status.rejected(), why, nominating,
         attempt->nominated || attempt->nominated_to != view(pod->nominated_node_name));
+    state_.queue.say(*pod, full_name(*pod) + " was not bound, and " +
+                               (nominating.node.empty() ? "loses its place"
+                                                        : "keeps its place on " + nominating.node) +
+                               ": " + why);
   }
   if (tell && status.rejected()) state_.queue.move_all(freed, state_.now_ms(), uid);
 }

@@ -22,6 +22,9 @@ namespace plimsoll {
 
 class Bindings {
  public:
+  // A pod of a group keeps its place if its binding fails, but not more often than this in a row.
+  static constexpr uint32_t kMostFailuresInPlace = 5;
+
   explicit Bindings(LoopState& state);  // must outlive this
   ~Bindings();
   Bindings(const Bindings&) = delete;
@@ -67,6 +70,7 @@ class Bindings {
   void run_post_bind(Attempt& attempt);
   void post_end(Attempt& attempt, Status status);
   void binding_ended(Attempt& attempt, Status status);
+  [[nodiscard]] Nominating nomination_after(const Attempt& attempt, const Status& status) const;
   void binding_failed(const std::string& uid, const Status& status,
                       std::optional<Diagnosis> diagnosis = {});
 

@@ -62,8 +62,12 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
 bool GroupCycle::find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
                               bool has_to) {
   std::vector<const plimsoll_pod*> placed;
-  if (const PlacedMembers* known = state_.cluster.members(group.ns, group.name))
+  if (const PlacedMembers* known = state_.cluster.members(group.id()))
     placed = known->living_pods();
+  // Those on a node that is gone run nowhere any more.
+  std::erase_if(placed, [this](const plimsoll_pod* pod) {
+    return state_.cluster.node(view(pod->node_name)) == nullptr;
+  });
   domain_ = nullptr;
   domains_.clear();
   std::string theirs;
@@ -140,7 +144,7 @@ bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
   const Order given = order;
   const size_t most_looks = most_first_looks(state_.cluster.node_count());
   for (const GroupDomain& domain : domains_) {
-    if (looks_ > most_looks) break;
+    if (looks_ > most_looks || is_late()) break;
     if (!domain.may_hold || !error_.ok() || state_.environment.gave_up()) continue;
     domain_ = &domain;
     order = given;

@@ -35,6 +35,19 @@ std::string_view policy_name(const plimsoll_pod& pod) {
   return pod.preemption_policy == PLIMSOLL_PREEMPT_NEVER ? "Never" : "PreemptLowerPriority";
 }
 
+// Whoever goes. What plugins may stand for, or may ignore, does not count.
+bool is_larger_than_all_nodes(const plimsoll_pod& pod, const ClusterState& cluster) {
+  const auto requests = items<plimsoll_resource>(pod.requests);
+  const auto& nodes = cluster.rows();
+  return !nodes.empty() && std::ranges::none_of(nodes, [&](const plimsoll_node_info* node) {
+    return std::ranges::all_of(requests, [&](const plimsoll_resource& request) {
+      const bool has = request.index < node->resource_count;
+      return request.index >= PLIMSOLL_RESOURCE_PODS ||
+             request.value <= (has ? node->allocatable[request.index] : 0);
+    });
+  });
+}
+
 bool spans_nodes(const plimsoll_pod& pod) {
   return pod.pod_affinity != nullptr || pod.pod_anti_affinity != nullptr ||
          pod.spread_constraints.count != 0;
@@ -62,11 +75,13 @@ void GroupCycle::gather(const QueuedGroup& group) {
   });
 }
 
-// All that belong to the group must agree, also those that run already.
+// All that belong to the group must agree, also those that run already. Of other groups than
+// PodGroups of scheduling.k8s.io only those must that are placed together.
 std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& object) const {
-  const PlacedMembers* placed = state_.cluster.members(group.ns, group.name);
+  const bool is_pod_group = group.kind == GroupKind::kPodGroup;
+  const PlacedMembers* placed = state_.cluster.members(group.id());
   std::vector<const plimsoll_pod*> all;
-  if (placed != nullptr) all = placed->living_pods();
+  if (is_pod_group && placed != nullptr) all = placed->living_pods();
   for (const Member& member : members_) all.push_back(member.pod.get());
   const auto differ = [&](auto&& of) -> const plimsoll_pod* {
     for (const plimsoll_pod* pod : all) {
@@ -81,6 +96,7 @@ std::string GroupCycle::mismatch(const QueuedGroup& group, const PodGroup& objec
     return same + ".spec.schedulerName set, got: " + go_quoted(name(*all.front())) + " and " +
            go_quoted(name(*other)) + which(*other);
   }
+  if (!is_pod_group) return {};
   for (const plimsoll_pod* pod : all) {
     if (pod->priority == object.priority) continue;
     return same + "priority as the pod group's priority, got " + std::to_string(pod->priority) +
@@ -134,12 +150,10 @@ bool GroupCycle::waits_for_kinds() {
 // Pods of one kind get the same answers.
 void GroupCycle::sort_by_kind() {
   std::map<std::string, size_t> known;
-  std::vector<double> sizes;
-  std::map<uint32_t, int64_t> most;  // by resource
-  for (const Member& member : members_) {
-    for (const auto& request : items<plimsoll_resource>(member.pod->requests))
-      most[request.index] = std::max(most[request.index], request.value);
-  }
+  std::vector<const plimsoll_pod*> pods;
+  for (const Member& member : members_) pods.push_back(member.pod.get());
+  const std::vector<double> size_of = sizes_of(pods);
+  std::vector<double> sizes;  // by kind
   for (Member& member : members_) {
     std::string signature = std::to_string(member.pod->priority) + "/";
     const PluginMask unsigned_by = framework_->run_sign(*member.pod, signature);
@@ -148,12 +162,7 @@ void GroupCycle::sort_by_kind() {
     member.kind = at->second;
     if (!is_new) continue;
     kinds_.push_back(std::move(signature));
-    double size = 0;
-    for (const auto& request : items<plimsoll_resource>(member.pod->requests)) {
-      if (request.value > 0)
-        size += static_cast<double>(request.value) / static_cast<double>(most[request.index]);
-    }
-    sizes.push_back(size);
+    sizes.push_back(size_of[static_cast<size_t>(&member - members_.data())]);
   }
   by_size_.resize(kinds_.size());
   std::iota(by_size_.begin(), by_size_.end(), 0);
@@ -164,9 +173,17 @@ void GroupCycle::sort_by_kind() {
 // ---- places
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
-  return "minCount (" + std::to_string(needed_) +
-         ") cannot be satisfied: " + std::to_string(scheduled()) + " scheduled, " +
-         std::to_string(remaining) + " remaining";
+  const std::string counts = " (" + std::to_string(needed_) +
+                             ") cannot be satisfied: " + std::to_string(scheduled()) +
+                             " scheduled, " + std::to_string(remaining) + " remaining";
+  if (kind_ == GroupKind::kPodGroup) return "minCount" + counts;
+  const auto refused =
+      std::ranges::find(members_, Member::Fate::kRefused, [](const Member& m) { return m.fate; });
+  const Member& first = refused == members_.end() ? members_.front() : *refused;
+  const plimsoll_meta& pod = first.pod->meta;
+  return "PodGroup " + std::string(view(pod.ns)) + "/" + group_name_ +
+         " gets rejected due to Pod " + std::string(view(pod.name)) +
+         " is unschedulable even after PostFilter, minMember" + counts;
 }
 
 // False: it has none, or error_ is set.
@@ -243,7 +260,7 @@ bool GroupCycle::place_in(const Order& order, bool first) {
   }
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
-    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes))) {
+    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes)) || (!first && is_late())) {
       too_much = first;
       break;
     }
@@ -299,7 +316,7 @@ std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
   Order order = last;
   std::stable_partition(order.begin(), order.end(),
                         [&](size_t each) { return members_[each].attempt == nullptr; });
-  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count())) {
+  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count()) && !is_late()) {
     if (is_new(order)) {
       ++orders_;
       return order;
@@ -355,7 +372,9 @@ size_t GroupCycle::run(QueuedGroup& group) {
 
 void GroupCycle::attempt(QueuedGroup& group) {
   if (state_.metrics) start_ = metrics::Clock::now();
-  object_ = find_pod_group(state_.environment.objects, group.ns, group.name);
+  object_ = find_pod_group(state_.environment.objects, group.id());
+  kind_ = group.kind;
+  group_name_ = group.name;
   framework_ = state_.framework_for(*members_.front().pod);
   flushed_ = group.entry.flushed;
   first_attempt_ms_ = group.entry.initial_attempt_ms;
@@ -407,7 +426,8 @@ bool GroupCycle::find_places(Order& order) {
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
   if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
-  Order best;                          // enough have a place, but not all
+  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
+  Order best;  // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
     if (enough && placed_ > most) {
@@ -467,7 +487,7 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
 
 void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   const bool asks = for_want_of_room && error_.ok();
-  const Evictions evictions = asks ? evict() : Evictions();
+  const Evictions evictions = asks ? evict(group) : Evictions();
   if (state_.metrics) {
     state_.metrics->group_attempt(!error_.ok()     ? "error"
                                   : evictions.help ? "waiting_on_preemption"
@@ -487,9 +507,17 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
     }
     break;
   }
-  if (placed_before_ < needed_ || !error_.ok()) {
-    write_condition(group, "False", error_.ok() ? "Unschedulable" : "SchedulerError", condition);
+  // The first of each kind; and not so many that it takes long.
+  for (size_t i = 0, kind = 0; i < members_.size() && kind < kMostRefusals && error_.ok(); ++i) {
+    if (members_[i].kind != kind) continue;
+    ++kind;
+    if (!is_larger_than_all_nodes(*members_[i].pod, state_.cluster)) continue;
+    condition.append("; ").append(view(members_[i].pod->meta.name));
+    condition += " is larger than any node, even an empty one";
+    break;
   }
+  write_condition(group, "False", error_.ok() ? "Unschedulable" : "SchedulerError", condition);
+  const bool is_pod_group = kind_ == GroupKind::kPodGroup;
   Verdict unschedulable;
   unschedulable.status.code = Code::kUnschedulable;
   const bool reached = std::ranges::any_of(
@@ -500,9 +528,10 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
         tell(member, member.first, "");
         break;
       case Member::Fate::kPlaced:
-        tell(
-            member, unschedulable,
-            std::string(evictions.help || message_.starts_with(kFailed) ? "" : kFailed) + message_);
+        tell(member, unschedulable,
+             std::string(
+                 evictions.help || message_.starts_with(kFailed) || !is_pod_group ? "" : kFailed) +
+                 message_);
         break;
       case Member::Fate::kNotReached:
         tell(member, reached || error_.ok() ? unschedulable : Verdict{error_, {}}, not_reached);
@@ -523,26 +552,29 @@ void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_
                         why);
 }
 
-// PodGroupInitiallyScheduled. What has been scheduled once is never said not to be.
+// PodGroupInitiallyScheduled. What has been scheduled once is never said not to be. Other groups
+// than PodGroups of scheduling.k8s.io have no such condition: `explain` tells it.
 void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
                                  std::string_view reason, std::string_view message) {
-  if (object_->status == "True") return;
   std::string text = shown(message);
   if (text.size() > kLongestMessage) {
     text.resize(kLongestMessage);
     while (!text.empty() && (text.back() & 0x80) != 0) text.pop_back();
   }
+  std::string said = std::string(reason) + ": " + text;
+  group.said = said;
+  if (object_->status == "True" || (reason == "Unschedulable" && placed_before_ >= needed_)) return;
   // Another object of this name has not been told.
   if (group.told_to != object_->uid) group.told.clear();
   constexpr std::string_view kScheduled = "Scheduled: ";
   if (group.told == kScheduled) return;
-  std::string said = std::string(reason) + ": " + text;
   if (group.told == said || (group.told.empty() && object_->status == status &&
                              object_->reason == reason && object_->message == text)) {
     return;
   }
   group.told = std::move(said);
   group.told_to = object_->uid;
+  if (kind_ != GroupKind::kPodGroup) return;
   const bool stays = object_->status == status && !object_->transition_time.empty();
   const std::chrono::system_clock::time_point now{std::chrono::milliseconds(state_.now_ms())};
   ApiRequest request;

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/thread_time.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
@@ -37,7 +38,7 @@ struct PodGroup;
 class GroupCycle {
  public:
   // Looks at one node by all filters, of all orders but the first together; as of a dry run of a
-  // group. A pod of a class that is known costs few.
+  // group, and for as long. A pod of a class that is known costs few.
   [[nodiscard]] static constexpr size_t most_looks(size_t nodes) {
     return GroupTrial::most_looks(nodes);
   }
@@ -105,6 +106,9 @@ class GroupCycle {
   void undo(const Order& order);
   [[nodiscard]] std::optional<Order> next_order(const Order& last);
   [[nodiscard]] bool is_new(const Order& order);
+  [[nodiscard]] bool is_late() const {
+    return looks_ > GroupTrial::kLooksInAnyCase && thread_time_ms() >= until_ms_;
+  }
   void aim();
   [[nodiscard]] bool permit(const Order& order);
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
@@ -128,7 +132,7 @@ class GroupCycle {
   void commit(QueuedGroup& group, const Order& order);
   void fail(QueuedGroup& group, bool for_want_of_room = false);
   [[nodiscard]] GroupPreemption* preemption() const;
-  [[nodiscard]] Evictions evict();
+  [[nodiscard]] Evictions evict(const QueuedGroup& group);
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
   void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
                        std::string_view message);
@@ -137,6 +141,8 @@ class GroupCycle {
   Bindings& bindings_;
   const ExtenderWaits* extenders_;
   const PodGroup* object_ = nullptr;
+  GroupKind kind_ = GroupKind::kNone;
+  std::string group_name_;
   Framework* framework_ = nullptr;
   metrics::Clock::time_point start_;
   bool flushed_ = false;
@@ -155,6 +161,7 @@ class GroupCycle {
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
+  int64_t until_ms_ = INT64_MAX;  // of the thread's time: then no further order is tried
   TopologyWish wish_;
   std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
   const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "framework/api/decode/decode.hpp"
 #include "framework/cycle/group_cycle.hpp"
+#include "framework/objects/pod_group.hpp"
 
 namespace plimsoll {
 
@@ -33,7 +35,7 @@ GroupPreemption* GroupCycle::preemption() const {
   return found == nullptr ? nullptr : *static_cast<GroupPreemption* const*>(found);
 }
 
-GroupCycle::Evictions GroupCycle::evict() {
+GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
   using Outcome = GroupPreemption::Decision::Outcome;
   GroupPreemption* evictor = preemption();
   if (evictor == nullptr) return {};
@@ -52,8 +54,17 @@ GroupCycle::Evictions GroupCycle::evict() {
     if (domains.empty()) return {};
   }
   const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
-  const GroupPreemption::Decision decision =
-      evictor->preempt({object_->uid, pods, missing, object_->priority, domains});
+  // Where the group has no priority nobody of it evicts by that of another.
+  int32_t priority = object_->priority;
+  if (kind_ != GroupKind::kPodGroup) {
+    priority = (*std::ranges::min_element(pods, {}, &plimsoll_pod::priority))->priority;
+  }
+  const GroupPreemption::Decision decision = evictor->preempt(
+      {object_->uid, pods, missing, priority, domains,
+       [&queue = state_.queue, kind = group.kind, ns = group.ns, name = group.name] {
+         const QueuedGroup* waiting = queue.group({kind, ns, name});
+         return waiting != nullptr && waiting->facts.known;
+       }});
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:

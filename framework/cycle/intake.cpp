@@ -165,13 +165,13 @@ void Intake::handle(ObjectDeleted& message) {
 }
 
 void Intake::group_changed(const RawObject& object) {
-  if (std::ranges::find(kPodGroupResources, object.resource) != kPodGroupResources.end())
-    state_.queue.group_changed(object.ns, object.name, state_.now_ms());
+  if (const GroupKind kind = group_kind(object.resource); kind != GroupKind::kNone)
+    state_.queue.group_changed({kind, object.ns, object.name}, state_.now_ms());
 }
 
 void Intake::group_changed(const plimsoll_pod& pod) {
-  if (pod.group.len != 0)
-    state_.queue.group_changed(view(pod.meta.ns), view(pod.group), state_.now_ms());
+  if (const GroupName group = state_.cluster.group_of(pod))
+    state_.queue.group_changed(group, state_.now_ms());
 }
 
 void Intake::handle(KindSynced& message) {
@@ -277,6 +277,8 @@ void Intake::assigned_pod(const PodRef& pod) {
   }
   const PodChange change = state_.cluster.upsert_pod(pod);
   group_changed(*pod);
+  if (before && state_.cluster.group_of(*before) != state_.cluster.group_of(*pod))
+    group_changed(*before);
   if (change == PodChange::kMoved) {
     tell_plugins(PLIMSOLL_POD_REMOVED, *before, view(before->node_name));
   }
@@ -321,7 +323,7 @@ void Intake::pending_pod(const PodRef& pod) {
     return;
   }
   if (state_.cluster.is_assumed(uid)) return;  // bound by us; the watch has not caught up
-  if (pod->meta.deletion_ms != 0 && state_.policy.group_gate(*pod)) {
+  if (pod->meta.deletion_ms != 0 && state_.policy.group_of(*pod)) {
     state_.queue.remove(uid);  // its group does not count it any more
     return;
   }

@@ -34,7 +34,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       inbox(messages),
       prepared(made != nullptr ? std::move(made) : std::make_unique<PreparedPlugins>(symbols)),
       environment(prepared->env()),
-      policy(environment.reasons, environment.objects, cluster),
+      policy(environment, cluster),
       nominator([this](std::string_view node_name) {
         const NodeInfo* node = cluster.node(node_name);
         if (node != nullptr) cluster.touch(node->slot(), PLIMSOLL_ASPECT_NOMINATED);
@@ -99,12 +99,12 @@ VictimUnit LoopState::unit_of(const plimsoll_pod& pod) const {
   VictimUnit unit{{&pod}, pod.priority};
   if (!PLIMSOLL_HAS(&pod, group) || pod.group.len == 0) return unit;
   unit.of_group = true;
-  const std::string_view ns = view(pod.meta.ns), name = view(pod.group);
-  const PodGroup* group = find_pod_group(environment.objects, ns, name);
+  const GroupName name{GroupKind::kPodGroup, view(pod.meta.ns), view(pod.group)};
+  const PodGroup* group = find_pod_group(environment.objects, name);
   if (group == nullptr || group->object.unreadable.len != 0) return unit;
   unit.priority = group->priority;
   unit.is_whole_group = group->disrupts_all;
-  const PlacedMembers* members = group->disrupts_all ? cluster.members(ns, name) : nullptr;
+  const PlacedMembers* members = group->disrupts_all ? cluster.members(name) : nullptr;
   if (members == nullptr || pod.meta.deletion_ms != 0) return unit;
   unit.pods = members->living_pods();
   return unit;

@@ -1,13 +1,18 @@
 #include "framework/cycle/profiles_policy.hpp"
 
+#include <plimsoll/services/pre_queueing_hint.h>
+
+#include <plimsoll/args.hpp>
+
 #include <algorithm>
+#include <string>
 
 #include "framework/base/log.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/queue_metrics.hpp"
-#include "framework/objects/object_store.hpp"
 #include "framework/objects/pod_group.hpp"
 #include "framework/placement/timing.hpp"
+#include "framework/runtime/plugin/environment.hpp"
 
 namespace plimsoll {
 namespace {
@@ -40,6 +45,14 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   return seen;
 }
 
+int64_t seconds_in(std::string_view args_json, std::string_view field) {
+  sdk::ArgsValue args;
+  int64_t seconds = 0;
+  if (!sdk::detail::ArgsReader(args_json).read(args)) return 0;
+  const auto found = args.fields.find(field);
+  return found != args.fields.end() && found->second.whole(seconds) ? seconds : 0;
+}
+
 }  // namespace
 
 bool ProfilesPolicy::Registered::by_itself(const ClusterEvent& event) const {
@@ -54,14 +67,23 @@ bool ProfilesPolicy::Registered::by_default(const ClusterEvent& event) const {
          event.actions == PLIMSOLL_ACTION_UPDATE_NODE_TAINT;
 }
 
-bool ProfilesPolicy::add(Framework& framework, bool extended) {
+bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view coscheduling) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
-  std::optional<PluginIndex>& groups = group_plugins_.emplace_back();
-  for (const Framework::Slot& slot : framework.at(ExtensionPoint::kPreEnqueue)) {
-    if (framework.plugin_name(slot.plugin) == kGangScheduling) groups = slot.plugin;
+  Groups& groups = groups_.emplace_back();
+  for (size_t i = 0; i < framework.plugin_count(); ++i) {
+    const auto plugin = static_cast<PluginIndex>(i);
+    const std::string_view name = framework.plugin_name(plugin);
+    const GroupKind kind = name == kGangScheduling ? GroupKind::kPodGroup
+                           : name == kCoscheduling ? GroupKind::kCoscheduling
+                                                   : GroupKind::kNone;
+    if (kind == GroupKind::kNone) continue;
+    groups.kinds.set(index_of(kind));
+    groups.plugins[index_of(kind)] = plugin;
   }
+  group_kinds_ |= groups.kinds;
+  groups.coscheduling_backoff_ms = 1000 * seconds_in(coscheduling, "podGroupBackoffSeconds");
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
@@ -94,25 +116,42 @@ std::optional<PluginIndex> ProfilesPolicy::gate(const plimsoll_pod& pod) {
   if (status.ok()) return std::nullopt;
   if (status.is_error()) {
     log_error("PreEnqueue failed; the pod is held back",
-              {{"pod", full_name(pod)}, {"error", status.message(reasons_)}});
+              {{"pod", full_name(pod)}, {"error", status.message(environment_.reasons)}});
   }
   return status.plugin_index;
 }
 
-std::optional<PluginIndex> ProfilesPolicy::group_plugin(const plimsoll_pod& pod) const {
-  const auto found = by_scheduler_name_.find(view(pod.scheduler_name));
-  return found == by_scheduler_name_.end() ? std::nullopt : group_plugins_[found->second];
+GroupName ProfilesPolicy::group_of(const plimsoll_pod& pod) {
+  const GroupName name = plimsoll::group_of(pod, group_kinds_);
+  if (!name) return name;
+  const ProfileIndex own = profile(pod);
+  const bool counts = own != kNoProfile && groups_[own].kinds.test(index_of(name.kind));
+  return counts ? name : GroupName();
 }
 
-GroupFacts ProfilesPolicy::group(std::string_view ns, std::string_view name) {
+std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
+  const GroupName name = group_of(pod);
+  if (!name) return std::nullopt;
+  return groups_[profile(pod)].plugins[index_of(name.kind)];
+}
+
+GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
-  const PodGroup* group = find_pod_group(objects_, ns, name);
-  if (group == nullptr || !group->unreadable.empty()) return facts;
+  const PodGroup* group = find_pod_group(environment_.objects, name);
+  if (group == nullptr) return facts;
+  if (!group->unreadable.empty()) {
+    facts.problem = group->unreadable;
+    return facts;
+  }
   facts.known = group->object.meta.deletion_ms == 0;
-  facts.priority = group->priority;
+  if (name.kind == GroupKind::kPodGroup) facts.priority = group->priority;
+  if (name.kind == GroupKind::kCoscheduling) {
+    facts.since_ms = group->object.meta.creation_ms;
+    facts.least_backoff_ms = groups_[profile(member)].coscheduling_backoff_ms;
+  }
   facts.needed = static_cast<size_t>(group->min_count);
   facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
-  const PlacedMembers* placed = cluster_.members(ns, name);
+  const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
   return facts;
 }
@@ -155,6 +194,18 @@ const ProfilesPolicy::Registered* ProfilesPolicy::find(PluginKey plugin) const {
       std::lower_bound(registered_.begin(), registered_.end(), plugin,
                        [](const Registered& each, PluginKey key) { return each.key < key; });
   return found != registered_.end() && found->key == plugin ? &*found : nullptr;
+}
+
+bool ProfilesPolicy::named_only(PluginKey plugin, const ClusterEvent& event) {
+  const Registered* asked = find(plugin);
+  if (asked == nullptr || asked->events.all || !asked->by_itself(event)) return false;
+  const std::string_view name = asked->framework->plugin_name(asked->events.plugin);
+  const auto* service = static_cast<const plimsoll_pre_queueing_hint*>(
+      environment_.services.find(PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(name),
+                                 PLIMSOLL_PRE_QUEUEING_HINT_VERSION));
+  if (service == nullptr) return false;
+  const plimsoll_event seen = as_plugins_see_it(event);
+  return service->named_only(service->self, &seen) != 0;
 }
 
 QueueHint ProfilesPolicy::hint(const plimsoll_pod& pod, PluginKey plugin,

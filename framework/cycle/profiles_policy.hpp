@@ -19,12 +19,14 @@
 namespace plimsoll {
 
 class ClusterState;
-class ObjectStore;
 class QueueMetrics;
+struct Environment;
 
-// Of a profile that places the pods of a PodGroup together: it stands for the group wherever
-// rejectors are named. The queue and the cycle do what kube-scheduler's plugin of that name does.
+// Of a profile that places the pods of groups together: these stand for the group wherever
+// rejectors are named, each for one way of naming groups. The queue and the cycle do what the
+// plugins of that name do elsewhere.
 inline constexpr std::string_view kGangScheduling = "GangScheduling";
+inline constexpr std::string_view kCoscheduling = "Coscheduling";
 
 // Not a Kubernetes kind: a plugin's own call to wake what it rejected. The event's label is the
 // plugin's name; it concerns that plugin in every profile.
@@ -33,15 +35,15 @@ inline constexpr std::string_view kResourceRequeue = "plimsoll.io/requeue";
 class ProfilesPolicy final : public QueuePolicy {
  public:
   // All of these, and every framework that is added, outlive the policy.
-  ProfilesPolicy(const ReasonTable& reasons, const ObjectStore& objects,
-                 const ClusterState& cluster)
-      : reasons_(reasons), objects_(objects), cluster_(cluster) {}
+  ProfilesPolicy(const Environment& environment, const ClusterState& cluster)
+      : environment_(environment), cluster_(cluster) {}
 
   void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
 
   // False, and nothing is added, if a profile with this schedulerName is there already.
-  // `extended`: HTTP extenders may reject pods, which any event may help then.
-  bool add(Framework& framework, bool extended = false);
+  // `extended`: HTTP extenders may reject pods, which any event may help then. `coscheduling`: the
+  // args of kCoscheduling, which has checked them.
+  bool add(Framework& framework, bool extended = false, std::string_view coscheduling = {});
   [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const;  // null: not ours
 
   ProfileIndex profile(const plimsoll_pod& pod) override;
@@ -49,12 +51,14 @@ class ProfilesPolicy final : public QueuePolicy {
   bool wakes_whom_it_gates(PluginKey gate) override {
     return frameworks_[gate >> 16]->wakes_whom_it_gates(static_cast<PluginIndex>(gate));
   }
-  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
-    return pod.group.len == 0 ? std::nullopt : group_plugin(pod);
-  }
-  GroupFacts group(std::string_view ns, std::string_view name) override;
+  GroupName group_of(const plimsoll_pod& pod) override;
+  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override;
+  GroupFacts group(const GroupName& name, const plimsoll_pod& member) override;
+  // The ways of naming groups that any of the profiles knows.
+  [[nodiscard]] GroupKinds group_kinds() const { return group_kinds_; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
   std::vector<PluginKey> interested(const ClusterEvent& event) override;
+  bool named_only(PluginKey plugin, const ClusterEvent& event) override;
   QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override;
 
  private:
@@ -78,13 +82,17 @@ class ProfilesPolicy final : public QueuePolicy {
   static constexpr size_t kMostKinds = 32;  // then all are forgotten
 
   [[nodiscard]] const Registered* find(PluginKey plugin) const;
-  [[nodiscard]] std::optional<PluginIndex> group_plugin(const plimsoll_pod& pod) const;
 
-  const ReasonTable& reasons_;
-  const ObjectStore& objects_;
+  const Environment& environment_;
   const ClusterState& cluster_;
   std::vector<Framework*> frameworks_;
-  std::vector<std::optional<PluginIndex>> group_plugins_;  // kGangScheduling, by profile
+  struct Groups {  // that a profile knows
+    GroupKinds kinds;
+    std::array<PluginIndex, kGroupKindCount> plugins{};  // of these kinds
+    int64_t coscheduling_backoff_ms = 0;
+  };
+  std::vector<Groups> groups_;  // by profile
+  GroupKinds group_kinds_;      // of all of them
   StringMap<ProfileIndex> by_scheduler_name_;
   std::vector<Registered> registered_;  // ascending by key
   std::vector<Kind> kinds_;

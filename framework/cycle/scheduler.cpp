@@ -136,12 +136,15 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
       for (const Error& error : made.error()) note(error.message);
       continue;
     }
-    if (!state_.policy.add(**made, !state_.options.extenders.empty())) {
+    const auto args = spec.args.find(std::string(kCoscheduling));
+    if (!state_.policy.add(**made, !state_.options.extenders.empty(),
+                           args == spec.args.end() ? std::string_view() : args->second)) {
       note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
     }
     state_.frameworks.push_back(std::move(*made));
   }
   if (!errors.empty()) return fail(ErrorCode::kInvalid, errors);
+  state_.cluster.know_groups(state_.policy.group_kinds());
   for (const auto& framework : state_.frameworks) {
     if (auto started = framework->start(); !started) note(started.error().message);
   }

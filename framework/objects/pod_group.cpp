@@ -54,6 +54,13 @@ bool policy(WireValue& value, PodGroup& group) {
   });
 }
 
+// As Coscheduling reads it: a group of 0 or fewer needs no particular number.
+bool min_member(WireValue& value, PodGroup& group) {
+  if (!value.integer(&group.min_count, INT32_MIN, INT32_MAX)) return false;
+  group.min_count = std::max<int64_t>(group.min_count, 1);
+  return true;
+}
+
 // The API server allows for one.
 bool topology(WireValue& value, PodGroup& group) {
   std::string asked;
@@ -65,12 +72,13 @@ bool topology(WireValue& value, PodGroup& group) {
   return read;
 }
 
-bool spec(WireValue& value, PodGroup& group) {
+bool spec(WireValue& value, GroupKind kind, PodGroup& group) {
   const auto refuse_if = [&group](bool asked, std::string_view what) {
     if (asked && group.not_honoured.empty()) group.not_honoured = what;
     return true;
   };
   return value.fields([&](std::string_view key, WireValue& field) {
+    if (kind == GroupKind::kCoscheduling) return key != "minMember" || min_member(field, group);
     if (key == "schedulingPolicy") return policy(field, group);
     if (key == "priority") {
       int64_t priority = 0;
@@ -120,13 +128,14 @@ bool condition(WireValue& value, PodGroup& group) {
 
 ObjectRef decode_pod_group(std::string_view resource, std::string_view ns, std::string_view name,
                            std::string_view json) {
-  if (std::ranges::find(kPodGroupResources, resource) == kPodGroupResources.end()) return nullptr;
+  const GroupKind kind = group_kind(resource);
+  if (kind == GroupKind::kNone) return nullptr;
   auto group = std::make_shared<PodGroup>();
   const Error error = read_json(json, [&](WireValue& root) {
     return root.fields([&](std::string_view key, WireValue& field) {
       if (key == "metadata") return metadata(field, *group);
-      if (key == "spec") return spec(field, *group);
-      if (key != "status") return true;
+      if (key == "spec") return spec(field, kind, *group);
+      if (key != "status" || kind != GroupKind::kPodGroup) return true;
       return field.fields([&](std::string_view part, WireValue& conditions) {
         return part != "conditions" ||
                conditions.items([&](WireValue& item) { return condition(item, *group); });
@@ -152,11 +161,16 @@ ObjectRef decode_pod_group(std::string_view resource, std::string_view ns, std::
   return {std::move(group), object};
 }
 
-const PodGroup* find_pod_group(const ObjectStore& objects, std::string_view ns,
-                               std::string_view name) {
-  for (const std::string_view resource : kPodGroupResources) {
+GroupKind group_kind(std::string_view resource) {
+  const auto found = std::ranges::find(kPodGroupResources, resource, &PodGroupResource::name);
+  return found == kPodGroupResources.end() ? GroupKind::kNone : found->kind;
+}
+
+const PodGroup* find_pod_group(const ObjectStore& objects, const GroupName& name) {
+  for (const PodGroupResource& resource : kPodGroupResources) {
+    if (resource.kind != name.kind) continue;
     // `object` comes first, and all objects of these resources are decoded by the function above.
-    if (const plimsoll_object* found = objects.find(resource, ns, name))
+    if (const plimsoll_object* found = objects.find(resource.name, name.ns, name.name))
       return reinterpret_cast<const PodGroup*>(found);
   }
   return nullptr;

@@ -1,6 +1,7 @@
 #pragma once
-// A PodGroup of scheduling.k8s.io: pods that are placed together (KEP-4671). Kubernetes:
-// staging/src/k8s.io/api/scheduling/v1beta1/types.go.
+// Pods that are placed together: a PodGroup of scheduling.k8s.io (KEP-4671; Kubernetes:
+// staging/src/k8s.io/api/scheduling/v1beta1/types.go), or one of scheduling.x-k8s.io, of
+// Coscheduling (scheduler-plugins: apis/scheduling/v1alpha1/types.go).
 
 #include <plimsoll/kinds.h>
 
@@ -9,15 +10,24 @@
 #include <string>
 #include <string_view>
 
+#include "framework/api/group_name.hpp"
 #include "framework/api/objects.hpp"
 
 namespace plimsoll {
 
 class ObjectStore;
 
-// As in events, in the order in which they are asked for: the first that is served counts.
-inline constexpr std::array<std::string_view, 2> kPodGroupResources{
-    "podgroups.v1beta1.scheduling.k8s.io", "podgroups.v1.scheduling.k8s.io"};
+struct PodGroupResource {
+  std::string_view name;  // as in events
+  GroupKind kind;
+};
+// Of a kind in the order in which they are asked for: the first that is served counts.
+inline constexpr std::array<PodGroupResource, 3> kPodGroupResources{
+    {{"podgroups.v1beta1.scheduling.k8s.io", GroupKind::kPodGroup},
+     {"podgroups.v1.scheduling.k8s.io", GroupKind::kPodGroup},
+     {"podgroups.v1alpha1.scheduling.x-k8s.io", GroupKind::kCoscheduling}}};
+// kNone: its objects are no groups.
+[[nodiscard]] GroupKind group_kind(std::string_view resource);
 
 // Annotations.
 inline constexpr std::string_view kRequiredTopology = "topology.plimsoll.io/required";
@@ -36,7 +46,7 @@ struct PodGroup {
   std::string required_topology;
   std::string preferred_topology;
   int64_t min_count = 1;  // of a gang; 1 of a basic group
-  int32_t priority = 0;
+  int32_t priority = 0;   // of scheduling.k8s.io only; elsewhere its pods' counts
   bool gang = false;
   bool disrupts_all = false;      // its pods are evicted together
   std::string preemption_policy;  // empty: the cluster's API has none for groups
@@ -52,7 +62,6 @@ struct PodGroup {
                                          std::string_view name, std::string_view json);
 
 // Null: there is none of this name.
-[[nodiscard]] const PodGroup* find_pod_group(const ObjectStore& objects, std::string_view ns,
-                                             std::string_view name);
+[[nodiscard]] const PodGroup* find_pod_group(const ObjectStore& objects, const GroupName& name);
 
 }  // namespace plimsoll

@@ -7,6 +7,8 @@ namespace {
 
 // A kind is told of so many changes in the time of a look.
 constexpr size_t kTellsPerLook = 8;
+// How often the clock is looked at.
+constexpr size_t kLooksPerGlance = 64;
 
 PodRef not_owned(const plimsoll_pod& pod) {
   return {PodRef(), &pod};  // it outlives the dry run
@@ -145,6 +147,8 @@ void GroupRun::roll_back(size_t mark) {
 bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
                       const NodeInfo& node) {
   if (looks_left_ > 0) --looks_left_;
+  const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
+  if (glances && thread_time_ms() >= until_ms_) looks_left_ = 0;
   return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
 }
 
@@ -190,9 +194,14 @@ void GroupRun::set_units(std::vector<Unit> units) {
   }
 }
 
-void GroupRun::set_gone(Unit& unit, bool gone) {
-  unit.gone = gone;
-  for (size_t i = 0; i < unit.rows.size(); ++i) {
+void GroupRun::set_gone(size_t which, bool gone, bool moves) {
+  if (gone) {
+    gone_.insert(which);
+  } else {
+    gone_.erase(which);
+  }
+  const Unit& unit = units_[which];
+  for (size_t i = 0; i < unit.rows.size() && moves; ++i) {
     if (unit.rows[i] != kNoRow) change(*unit.who.pods[i], unit.rows[i], !gone);
   }
 }
@@ -223,7 +232,7 @@ const GroupRun::Trial& GroupRun::trial(Kind& kind, const plimsoll_pod& pod, size
 // count here.
 void GroupRun::look_for_victims(Kind& kind, const plimsoll_pod& pod, size_t row, Trial& out) {
   std::vector<size_t> here = spots_[row].units;
-  std::erase_if(here, [this](size_t each) { return units_[each].gone; });
+  std::erase_if(here, [this](size_t each) { return gone_.contains(each); });
   if (here.empty() || (kind.is_narrowed && !kind.names.contains(node_at(row).name()))) return;
   NodeInfo node(node_at(row));
   const auto cycle = kind.cycle->clone();

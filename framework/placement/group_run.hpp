@@ -7,6 +7,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_trial.hpp"
 
 namespace plimsoll {
@@ -27,7 +29,6 @@ class GroupRun {
     VictimUnit who;
     std::vector<size_t> rows;  // by pod of `who`
     bool breaks_budget = false;
-    bool gone = false;
   };
   struct Cost {
     size_t violations = 0;
@@ -90,8 +91,10 @@ class GroupRun {
 
   // ---- units
   void set_units(std::vector<Unit> units);  // those to be kept first come first
-  [[nodiscard]] std::vector<Unit>& units() { return units_; }
-  void set_gone(Unit& unit, bool gone);
+  [[nodiscard]] const std::vector<Unit>& units() const { return units_; }
+  // Those that are gone, rising. What roll_back() undoes of them is set with `moves` false.
+  [[nodiscard]] const std::set<size_t>& gone() const { return gone_; }
+  void set_gone(size_t which, bool gone, bool moves = true);
   [[nodiscard]] bool fits_as_it_is(Kind& kind, const plimsoll_pod& pod, size_t row);
   [[nodiscard]] const Trial& trial(Kind& kind, const plimsoll_pod& pod, size_t row);
   [[nodiscard]] bool is_known(const Kind& kind, size_t row) const {
@@ -127,6 +130,8 @@ class GroupRun {
   std::string_view plugin_;
   size_t most_kinds_;
   size_t& looks_left_;
+  size_t looks_ = 0;
+  const int64_t until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;
@@ -134,6 +139,7 @@ class GroupRun {
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::map<std::string, Kind*, std::less<>> by_signature_;
   std::vector<Unit> units_;
+  std::set<size_t> gone_;
 };
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -140,6 +141,7 @@ class EvictionRun {
     std::optional<Plan> plan;
     if (remove_going(nodes_) && in_each_domain([this] { return fits_without_victims(); })) {
       answer.outcome = Outcome::kWaits;
+      answer.until_ms = until_ms_;
       return answer;
     }
     nodes_.set_units(find_units());
@@ -222,8 +224,9 @@ class EvictionRun {
       for (const PodRef& pod : nodes.node_at(row).pods()) {
         if (pod->meta.deletion_ms == 0) continue;
         const int64_t left = pod->meta.deletion_ms - query_.now_ms;
-        if (left > -GroupTrial::kLongestWaitMs && left <= kLongestGraceMs)
-          going.push_back(pod.get());
+        if (left <= -GroupTrial::kLongestWaitMs || left > kLongestGraceMs) continue;
+        going.push_back(pod.get());
+        until_ms_ = std::min(until_ms_, pod->meta.deletion_ms + GroupTrial::kLongestWaitMs);
       }
       for (const plimsoll_pod* pod : going) nodes.change(*pod, row, false);
       any = any || !going.empty();
@@ -281,20 +284,7 @@ class EvictionRun {
   }
 
   Order by_size() const {
-    std::map<uint32_t, int64_t> most;  // by resource
-    for (const Member& member : members_) {
-      for (const auto& request : items<plimsoll_resource>(member.pod->requests))
-        most[request.index] = std::max(most[request.index], request.value);
-    }
-    std::vector<double> sizes;
-    for (const Member& member : members_) {
-      double size = 0;
-      for (const auto& request : items<plimsoll_resource>(member.pod->requests)) {
-        if (request.value > 0)
-          size += static_cast<double>(request.value) / static_cast<double>(most[request.index]);
-      }
-      sizes.push_back(size);
-    }
+    const std::vector<double> sizes = sizes_of(query_.members);
     Order order = as_given();
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
     return order;
@@ -318,7 +308,7 @@ class EvictionRun {
           if (!best || plan.better_than(*best)) best = plan;
         }
         nodes_.roll_back(begin);
-        for (auto& unit : nodes_.units()) unit.gone = false;
+        while (!nodes_.gone().empty()) nodes_.set_gone(*nodes_.gone().begin(), false, false);
         // Who found none goes first: others have taken the only place that was its.
         std::stable_partition(order.begin(), order.end(),
                               [&](size_t each) { return plan.rows[each] == GroupRun::kNoRow; });
@@ -359,11 +349,9 @@ class EvictionRun {
     for (const Member& member : members_) plan.rows.push_back(member.row);
     plan.victims.clear();
     plan.cost = {};
-    const auto& units = nodes_.units();
-    for (size_t i = 0; i < units.size(); ++i) {
-      if (!units[i].gone) continue;
-      plan.victims.push_back(i);
-      plan.cost.add(units[i]);
+    for (const size_t each : nodes_.gone()) {
+      plan.victims.push_back(each);
+      plan.cost.add(nodes_.units()[each]);
     }
   }
 
@@ -399,7 +387,7 @@ class EvictionRun {
     }
     if (best == GroupRun::kNoRow) return best;
     const std::vector<size_t> evicts = kind.trials[best].evicts;
-    for (const size_t each : evicts) nodes_.set_gone(nodes_.units()[each], true);
+    for (const size_t each : evicts) nodes_.set_gone(each, true);
     return best;
   }
 
@@ -407,8 +395,10 @@ class EvictionRun {
 
   // Puts victims back: those on whose nodes the members have room beside them, or elsewhere.
   void spare(const Order& order, Plan& plan) {
-    for (auto& unit : nodes_.units()) {
-      if (!unit.gone || looks_left_ < looks_for_places_) continue;
+    const std::set<size_t> gone = nodes_.gone();
+    for (const size_t which : gone) {
+      if (looks_left_ < looks_for_places_) break;
+      const GroupRun::Unit& unit = nodes_.units()[which];
       const size_t before = nodes_.mark();
       const Members places = members_;
       Order moved;
@@ -419,7 +409,7 @@ class EvictionRun {
         if (beside || !member.kind->is_shared) moved.push_back(each);
       }
       for (const size_t each : moved) nodes_.change(*members_[each].pod, members_[each].row, false);
-      nodes_.set_gone(unit, false);
+      nodes_.set_gone(which, false);
       const bool fits = std::ranges::all_of(moved, [this](size_t each) {
         Member& member = members_[each];
         const bool stays = nodes_.fits_as_it_is(*member.kind, *member.pod, member.row);
@@ -429,7 +419,7 @@ class EvictionRun {
       });
       if (fits) continue;
       nodes_.roll_back(before);
-      unit.gone = true;
+      nodes_.set_gone(which, true, false);
       members_ = places;
     }
     note(plan);
@@ -443,8 +433,10 @@ class EvictionRun {
     if (!begin(nodes, members)) return false;
     remove_going(nodes);
     for (const size_t each : plan.victims) {
-      GroupRun::Unit unit = nodes_.units()[each];
-      nodes.set_gone(unit, true);
+      const GroupRun::Unit& unit = nodes_.units()[each];
+      for (size_t i = 0; i < unit.rows.size(); ++i) {
+        if (unit.rows[i] != GroupRun::kNoRow) nodes.change(*unit.who.pods[i], unit.rows[i], false);
+      }
     }
     for (size_t i = 0; i < members.size(); ++i) {
       const size_t row = plan.rows[i];
@@ -465,11 +457,29 @@ class EvictionRun {
   const size_t most_kinds_;
   GroupRun nodes_;
   Members members_;
-  std::vector<size_t> rows_;  // where they may go
-  size_t remaining_ = 0;      // members that were not tried
+  std::vector<size_t> rows_;      // where they may go
+  size_t remaining_ = 0;          // members that were not tried
+  int64_t until_ms_ = INT64_MAX;  // see Eviction
 };
 
 }  // namespace
+
+std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods) {
+  std::map<uint32_t, int64_t> most;  // by resource
+  for (const plimsoll_pod* pod : pods) {
+    for (const auto& request : items<plimsoll_resource>(pod->requests))
+      most[request.index] = std::max(most[request.index], request.value);
+  }
+  std::vector<double> sizes;
+  for (const plimsoll_pod* pod : pods) {
+    double& size = sizes.emplace_back(0);
+    for (const auto& request : items<plimsoll_resource>(pod->requests)) {
+      if (request.value > 0)
+        size += static_cast<double>(request.value) / static_cast<double>(most[request.index]);
+    }
+  }
+  return sizes;
+}
 
 GroupDryRun::Answer GroupTrial::place(const Query& query) const {
   if (cluster_.row_slots().empty()) return {};

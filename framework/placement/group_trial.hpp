@@ -15,6 +15,8 @@
 // again from the start, with only the victims gone.
 
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/placement/nominator.hpp"
@@ -22,6 +24,9 @@
 #include "framework/runtime/group_dry_run.hpp"
 
 namespace plimsoll {
+
+// What each pod asks for, as shares of the most that any of them asks for: the largest go first.
+[[nodiscard]] std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods);
 
 class GroupTrial final : public GroupDryRun {
  public:
@@ -34,6 +39,10 @@ class GroupTrial final : public GroupDryRun {
   // Looks at one node by all filters, of all rounds together: enough for a few kinds to look at all
   // nodes in each round.
   [[nodiscard]] static constexpr size_t most_looks(size_t nodes) { return 50'000 + 10 * nodes; }
+  // If looks are dear, no more than the first of these or than the thread can do in this time. It
+  // counts once for the places of a group that was tried in vain, and once for its victims.
+  static constexpr size_t kLooksInAnyCase = 20'000;
+  static constexpr int64_t kLongestMs = 100;
   // A pod that is being deleted is waited for until so long after its grace period has ended.
   static constexpr int64_t kLongestWaitMs = 2 * 60'000;
 

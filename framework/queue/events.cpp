@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <plimsoll/kinds.hpp>
 #include <utility>
 
 #include "framework/api/lists.hpp"
@@ -54,6 +55,12 @@ ClusterEvent wildcard(std::string label) {
   event.label = std::move(label);
   event.wildcard = true;
   return event;
+}
+
+std::string object_key(std::string_view resource, std::string_view ns, std::string_view name) {
+  std::string key;
+  key.reserve(resource.size() + ns.size() + name.size() + 2);
+  return key.append(resource).append("/").append(ns).append("/").append(name);
 }
 
 // PodSchedulingPropertiesChange: a request became smaller (in-place resize), or a pod that could
@@ -180,6 +187,28 @@ ClusterEvent object_event(RawRef before, RawRef after) {
   event.old_object = std::move(before);
   event.new_object = std::move(after);
   return event;
+}
+
+std::vector<std::string> named_objects(const plimsoll_pod& pod) {
+  std::vector<std::string> keys;
+  const auto add = [&](std::string_view resource, std::string_view name) {
+    keys.push_back(object_key(resource, view(pod.meta.ns), name));
+  };
+  for (const auto& claim : items<plimsoll_pod_claim>(pod.claims)) {
+    if (claim.claim.len != 0) add(sdk::kResourceClaims.resource, view(claim.claim));
+  }
+  for (const auto& volume : items<plimsoll_volume>(pod.volumes)) {
+    constexpr std::string_view kClaims = sdk::kPersistentVolumeClaims.resource;
+    if (view(volume.kind) == "persistentVolumeClaim") add(kClaims, view(volume.target));
+    if (view(volume.kind) == "ephemeral")  // as its controller names it
+      add(kClaims, std::string(view(pod.meta.name)) + "-" + std::string(view(volume.name)));
+  }
+  return keys;
+}
+
+std::string object_key(const ClusterEvent& event) {
+  const RawObject* object = event.new_object ? event.new_object.get() : event.old_object.get();
+  return object == nullptr ? "" : object_key(object->resource, object->ns, object->name);
 }
 
 std::vector<std::string> action_names(uint32_t actions) {

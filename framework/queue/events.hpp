@@ -68,6 +68,12 @@ struct ClusterEvent {
 // An event of a kind that only plugins understand.
 [[nodiscard]] ClusterEvent object_event(RawRef before, RawRef after);
 
+// The objects that pods name and plugins may wait for: claims, of devices and of volumes. As in
+// object_key; some may be there twice.
+[[nodiscard]] std::vector<std::string> named_objects(const plimsoll_pod& pod);
+// "resource/namespace/name" of the event's object; empty: it is about none.
+[[nodiscard]] std::string object_key(const ClusterEvent& event);
+
 // The names of the actions in a set: "Add", "UpdateNodeLabel"; "*" for all of them, "Update" for
 // every kind of update.
 [[nodiscard]] std::vector<std::string> action_names(uint32_t actions);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "framework/cluster/cluster_state.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 
 namespace plimsoll {
@@ -12,17 +11,33 @@ bool SchedulingQueue::is_entry(const QueuedPod& pod) {
   return pod.group != nullptr && &pod.group->entry == &pod;
 }
 
-const QueuedGroup* SchedulingQueue::group(std::string_view ns, std::string_view name) const {
-  const auto found = groups_.find(group_key(ns, name));
+const QueuedGroup* SchedulingQueue::group(const GroupName& name) const {
+  const auto found = groups_.find(name.key());
   return found == groups_.end() ? nullptr : found->second.get();
 }
 
-// A group counts with its own priority, whatever its pods say.
+// A group that has a priority counts with it, whatever its pods say; one that has a time, with
+// that, or the time of its last failure: an old one that does not fit lets others pass. What is
+// missing of one that runs in part goes first: those that run are of no use without it.
 SortKey SchedulingQueue::key_of(const QueuedPod& pod, int64_t queued_ms) {
   if (!is_entry(pod)) return policy_.sort_key(*pod.pod, queued_ms);
+  const QueuedGroup& group = *pod.group;
   plimsoll_pod as_group = *pod.pod;
-  as_group.priority = pod.group->facts.priority;
-  return policy_.sort_key(as_group, queued_ms);
+  as_group.priority = group.facts.priority.value_or(group.priorities.rbegin()->first);
+  const int64_t since_ms = group.facts.since_ms;
+  if (group.facts.runs_in_part()) return policy_.sort_key(as_group, 0);
+  return policy_.sort_key(as_group,
+                          since_ms == 0 ? queued_ms : std::max(since_ms, group.failed_ms));
+}
+
+void SchedulingQueue::count_priority(QueuedGroup& group, int32_t priority, bool there) {
+  QueuedPod& entry = group.entry;
+  const auto counted = group.priorities.try_emplace(priority, 0).first;
+  const bool was_highest = std::next(counted) == group.priorities.end();
+  counted->second += there ? 1 : -1;
+  const bool changed = counted->second == (there ? 1 : 0);
+  if (counted->second == 0) group.priorities.erase(counted);
+  if (changed && was_highest && !group.priorities.empty()) set_key(entry);
 }
 
 void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
@@ -54,18 +69,28 @@ void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
 // ---- what gates a group
 
 bool SchedulingQueue::has_quorum(QueuedGroup& group) {
-  group.facts = policy_.group(group.ns, group.name);
+  group.facts = policy_.group(group.id(), *group.entry.pod);
   return group.facts.known && group.members.size() + group.facts.placed >= group.facts.needed;
 }
 
 std::string SchedulingQueue::gate_message(const QueuedGroup& group) {
+  const bool is_pod_group = group.kind == GroupKind::kPodGroup;
+  const std::string needed = std::to_string(group.facts.needed);
+  const std::string there = std::to_string(group.members.size() + group.facts.placed);
   switch (group.gate) {
     case QueuedGroup::Gate::kGroup:
+      if (!group.facts.problem.empty())
+        return "pod group " + group.ns + "/" + group.name + ": " + group.facts.problem;
+      if (!is_pod_group) return "PodGroup not found: " + group.ns + "/" + group.name;
       return "waiting for pods's pod group \"" + group.name + "\" to appear in scheduling queue";
     case QueuedGroup::Gate::kQuorum:
-      return "waiting for minCount pods from a gang to appear in scheduling queue: " +
-             std::to_string(group.members.size() + group.facts.placed) + " of " +
-             std::to_string(group.facts.needed);
+      if (!is_pod_group) {
+        return "pre-filter pod " + std::string(view(group.entry.pod->meta.name)) +
+               " cannot find enough sibling pods, current pods number: " + there +
+               ", minMember of group: " + needed;
+      }
+      return "waiting for minCount pods from a gang to appear in scheduling queue: " + there +
+             " of " + needed;
     case QueuedGroup::Gate::kNone:
     case QueuedGroup::Gate::kMember:
       break;
@@ -113,14 +138,20 @@ void SchedulingQueue::represent(QueuedGroup& group, const QueuedPod& member) {
 
 // ---- members come and go
 
+// Whether PreEnqueue holds back only the pod, not its group. Coscheduling: the others go without it
+// if they are enough.
+bool SchedulingQueue::stays_apart(const QueuedPod& pod) {
+  return policy_.group_of(*pod.pod).kind == GroupKind::kCoscheduling && policy_.gate(*pod.pod);
+}
+
 QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {
-  const std::string_view ns = view(member.pod->meta.ns);
-  const std::string_view name = view(member.pod->group);
-  std::unique_ptr<QueuedGroup>& group = groups_[group_key(ns, name)];
+  const GroupName name = policy_.group_of(*member.pod);
+  std::unique_ptr<QueuedGroup>& group = groups_[name.key()];
   if (group == nullptr) {
     group = std::make_unique<QueuedGroup>();
-    group->ns = ns;
-    group->name = name;
+    group->kind = name.kind;
+    group->ns = name.ns;
+    group->name = name.name;
     group->entry.group = group.get();
     group->entry.place = QueuePlace::kInFlight;
     group->entry.queued_ms = now_ms;
@@ -132,6 +163,7 @@ QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {
   member.heap_index = group->members.size();
   group->members.push_back(&member);
   count_members(group->entry, true);
+  count_priority(*group, member.pod->priority, true);
   return *group;
 }
 
@@ -173,6 +205,7 @@ void SchedulingQueue::leave(QueuedPod& member) {
   last->heap_index = member.heap_index;
   group.members.pop_back();
   count_members(group.entry, true);
+  count_priority(group, member.pod->priority, false);
 }
 
 void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
@@ -183,7 +216,7 @@ void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
   count_holders(entry, -1);
   take_out(entry);
   if (group.members.empty()) {
-    groups_.erase(group_key(group.ns, group.name));
+    groups_.erase(group.id().key());
     return;
   }
   entry.place = QueuePlace::kInFlight;
@@ -223,19 +256,26 @@ void SchedulingQueue::update_member(QueuedPod& member, const std::vector<SeenEve
   }
 }
 
-void SchedulingQueue::group_changed(std::string_view ns, std::string_view name, int64_t now_ms) {
+void SchedulingQueue::group_changed(const GroupName& name, int64_t now_ms) {
   using Gate = QueuedGroup::Gate;
-  const auto found = groups_.find(group_key(ns, name));
+  const auto found = groups_.find(name.key());
   if (found == groups_.end()) return;
   QueuedGroup& group = *found->second;
   QueuedPod& entry = group.entry;
-  if (entry.place == QueuePlace::kActive || entry.place == QueuePlace::kInFlight) return;
+  if (entry.place == QueuePlace::kInFlight) return;
   const GroupFacts before = group.facts;
   const bool complete = has_quorum(group);
+  set_key(entry);
+  if (entry.place == QueuePlace::kActive) return;
   const bool waited = group.gate == Gate::kGroup || group.gate == Gate::kQuorum;
   const bool other_gate = complete == waited || group.facts.known != before.known;
   const bool asks_less = group.facts.needed < before.needed || group.facts.wish != before.wish;
   if (other_gate || asks_less) requeue(entry, Strategy::kImmediately, now_ms);
+}
+
+void SchedulingQueue::say(const plimsoll_pod& member, std::string_view what) {
+  const auto found = groups_.find(policy_.group_of(member).key());
+  if (found != groups_.end()) found->second->said = what;
 }
 
 // ---- attempts
@@ -251,7 +291,7 @@ void SchedulingQueue::take_member(std::string_view uid) {
 void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals,
                                    int64_t now_ms, bool again) {
   if (group.members.empty()) {
-    groups_.erase(group_key(group.ns, group.name));
+    groups_.erase(group.id().key());
     return;
   }
   represent(group, *group.members.front());
@@ -263,6 +303,7 @@ void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal>
   }
   const Cause cause(*this, kScheduleAttemptFailure);
   count_failure(group.entry, rejectors, pending, now_ms);
+  group.failed_ms = again ? 0 : now_ms;
   group.refusals = std::move(refusals);
   const bool failed = rejectors.empty() && pending.empty();
   requeue(group.entry,
@@ -291,6 +332,9 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   std::set<PluginIndex> pending = entry.pending;
   const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
   if (failed) {
+    // The group may be a new entry: what failed before counts.
+    entry.consecutive_errors =
+        std::max(entry.consecutive_errors + 1, member.consecutive_errors) - 1;
     rejectors.clear();
     pending.clear();
     group.refusals.clear();

@@ -119,13 +119,16 @@ int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
   if (pod.backoff_expiry_ms >= 0) return pod.backoff_expiry_ms;
   const uint32_t count =
       pod.consecutive_errors > 0 ? pod.consecutive_errors : pod.unschedulable_count;
-  if (count == 0 || config_.max_backoff_ms == 0) {
+  const int64_t least = is_entry(pod) ? pod.group->facts.least_backoff_ms : 0;
+  if (count == 0 || (config_.max_backoff_ms == 0 && least == 0)) {
     pod.backoff_expiry_ms = 0;
   } else {
     int64_t delay = config_.initial_backoff_ms;
-    for (uint32_t i = 1; i < count && delay < config_.max_backoff_ms; ++i) delay *= 2;
-    pod.backoff_expiry_ms =
-        truncate_to_window(pod.queued_ms + std::min(delay, config_.max_backoff_ms));
+    const bool rest = is_entry(pod) && pod.group->facts.runs_in_part();
+    const uint32_t doublings = rest && pod.consecutive_errors == 0 ? 0 : count - 1;
+    for (uint32_t i = 0; i < doublings && delay < config_.max_backoff_ms; ++i) delay *= 2;
+    delay = std::max(std::min(delay, config_.max_backoff_ms), least);
+    pod.backoff_expiry_ms = truncate_to_window(pod.queued_ms + delay);
   }
   return pod.backoff_expiry_ms;
 }
@@ -138,14 +141,19 @@ bool SchedulingQueue::backing_off(QueuedPod& pod, int64_t now_ms) const {
 
 // requeuePodWithQueueingStrategy.
 void SchedulingQueue::requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms) {
-  if (!is_entry(pod) && policy_.group_gate(*pod.pod)) return come_back(pod, strategy, now_ms);
+  if (!is_entry(pod) && policy_.group_of(*pod.pod)) {
+    if (pod.place != QueuePlace::kUnschedulable) return come_back(pod, strategy, now_ms);
+    if (!stays_apart(pod)) return enter_afresh(pod, pod.pod, now_ms);
+  }
   take_out(pod);
   if (strategy == Strategy::kSkip || !passes_gates(pod)) {
     pod.flushed = false;  // what wakes it later is no flush
     put(pod, QueuePlace::kUnschedulable);
   } else if (strategy == Strategy::kAfterBackoff && backing_off(pod, now_ms)) {
     const bool error = pod.rejectors.empty() && pod.pending.empty();
-    put(pod, error ? QueuePlace::kErrorBackoff : QueuePlace::kBackoff);
+    // A group that is to be left alone for a time is, even if there is nothing else to do.
+    const bool alone = is_entry(pod) && pod.group->facts.least_backoff_ms > 0;
+    put(pod, error || alone ? QueuePlace::kErrorBackoff : QueuePlace::kBackoff);
   } else {
     put_active(pod, now_ms);
   }
@@ -157,10 +165,14 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
   if (seen.interested.empty() && !event.wildcard) return;
   std::vector<QueuedPod*> pods;
   ++looks_;
-  const auto collect = [&](const BySequence& waiting) {
-    for (const auto& [sequence, pod] : waiting) {
+  const auto collect = [&](const BySequence& some, const BySequence* among = nullptr) {
+    for (const auto& [sequence, pod] : some) {
+      if (among != nullptr && !among->contains(sequence)) continue;
       if (std::exchange(pod->looked_at, looks_) == looks_) continue;
-      if (pod->pod->priority > event.max_priority) continue;
+      const bool is_group = is_entry(*pod) && !pod->group->priorities.empty();
+      const int32_t priority =
+          is_group ? pod->group->priorities.begin()->first : pod->pod->priority;
+      if (priority > event.max_priority) continue;
       if (view(pod->pod->meta.uid) != except_uid) pods.push_back(pod);
     }
   };
@@ -169,7 +181,15 @@ void SchedulingQueue::move_all(const ClusterEvent& event, int64_t now_ms,
   } else {
     for (const PluginKey plugin : seen.interested) {
       const auto waiting = waiting_for_.find(plugin);
-      if (waiting != waiting_for_.end()) collect(waiting->second);
+      if (waiting == waiting_for_.end()) continue;
+      if (!policy_.named_only(plugin, event)) {
+        collect(waiting->second);
+        continue;
+      }
+      for (const std::string& key : {object_key(event), std::string()}) {
+        const auto naming = naming_.find(key);
+        if (naming != naming_.end()) collect(naming->second, &waiting->second);
+      }
     }
     // In the order in which they became unschedulable, regardless of the plugin.
     std::sort(pods.begin(), pods.end(),

@@ -9,6 +9,7 @@ namespace {
 
 // Labels of queue_incoming_pods_total besides those of cluster events.
 constexpr std::string_view kPodAdd = "UnscheduledPodAdd";
+constexpr std::string_view kPodUpdate = "UnscheduledPodUpdate";
 constexpr std::string_view kPopFromBackoffQ = "PopFromBackoffQ";
 
 }  // namespace
@@ -59,6 +60,7 @@ void SchedulingQueue::take_out(QueuedPod& pod) {
     case QueuePlace::kUnschedulable:
       unschedulable_.erase(pod.sequence);
       if (pod.gated_by) --gated_;
+      index_names(pod, false);
       for_each_rejector(pod, [&](PluginKey plugin) {
         const auto found = waiting_for_.find(plugin);
         found->second.erase(pod.sequence);
@@ -89,6 +91,7 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
     case QueuePlace::kUnschedulable:
       unschedulable_.emplace(pod.sequence, &pod);
       if (pod.gated_by) ++gated_;
+      index_names(pod, true);
       for_each_rejector(
           pod, [&](PluginKey plugin) { waiting_for_[plugin].emplace(pod.sequence, &pod); });
       break;
@@ -101,6 +104,31 @@ void SchedulingQueue::put(QueuedPod& pod, QueuePlace place) {
 void SchedulingQueue::put_active(QueuedPod& pod, int64_t now_ms) {
   if (pod.initial_attempt_ms == 0) pod.initial_attempt_ms = now_ms;
   put(pod, QueuePlace::kActive);
+}
+
+void SchedulingQueue::set_key(QueuedPod& pod) {
+  const SortKey key = key_of(pod, pod.queued_ms);
+  const bool is_ordered = pod.place != QueuePlace::kUnschedulable;
+  if (key == pod.key) return;
+  const Cause none(*this, {});
+  if (is_ordered) take_out(pod);
+  pod.key = key;
+  if (is_ordered) put(pod, pod.place);
+}
+
+void SchedulingQueue::index_names(QueuedPod& pod, bool waits) {
+  // What the gate of a gated pod hears of is asked of all that rejected it before, too.
+  const bool by_others = pod.gated_by && pod.rejectors.size() + pod.pending.size() > 1;
+  const auto keys =
+      is_entry(pod) || by_others ? std::vector<std::string>{""} : named_objects(*pod.pod);
+  for (const std::string& key : keys) {
+    if (waits) {
+      naming_[key].emplace(pod.sequence, &pod);
+    } else if (const auto found = naming_.find(key); found != naming_.end()) {
+      found->second.erase(pod.sequence);
+      if (found->second.empty()) naming_.erase(found);
+    }
+  }
 }
 
 // Visits each plugin whose hint can move an unschedulable pod, once. This set does not change while
@@ -153,17 +181,18 @@ const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
   added.pod = std::move(pod);
   added.profile = policy_.profile(*added.pod);
   added.queued_ms = now_ms;
-  if (policy_.group_gate(*added.pod)) {
-    arrive(added, now_ms);
-    return added;
-  }
-  added.key = policy_.sort_key(*added.pod, now_ms);
-  if (passes_gates(added)) {
-    put_active(added, now_ms);
-  } else {
-    put(added, QueuePlace::kUnschedulable);
-  }
+  enter(added, now_ms);
   return added;
+}
+
+void SchedulingQueue::enter(QueuedPod& pod, int64_t now_ms) {
+  if (policy_.group_of(*pod.pod) && !stays_apart(pod)) return arrive(pod, now_ms);
+  pod.key = policy_.sort_key(*pod.pod, pod.queued_ms);
+  if (passes_gates(pod)) {
+    put_active(pod, now_ms);
+  } else {
+    put(pod, QueuePlace::kUnschedulable);
+  }
 }
 
 void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
@@ -172,7 +201,16 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     add(std::move(pod), now_ms);
     return;
   }
+  const bool moves = policy_.group_of(*entry->pod) != policy_.group_of(*pod) ||
+                     (entry->group != nullptr && entry->pod->priority != pod->priority);
+  if (moves && entry->place != QueuePlace::kInFlight) {
+    const Cause cause(*this, kPodUpdate);
+    return enter_afresh(*entry, std::move(pod), now_ms);
+  }
+  const bool waits = entry->place == QueuePlace::kUnschedulable;
+  if (waits) index_names(*entry, false);
   const PodRef before = std::exchange(entry->pod, std::move(pod));
+  if (waits) index_names(*entry, true);
   if (entry->group != nullptr && entry->group->entry.pod == before)
     entry->group->entry.pod = entry->pod;
   std::vector<SeenEvent> seen;
@@ -186,17 +224,8 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     return;
   }
   if (entry->place == QueuePlace::kInGroup) return update_member(*entry, seen, now_ms);
-  const SortKey key = policy_.sort_key(*entry->pod, entry->queued_ms);
-  if (entry->place != QueuePlace::kUnschedulable) {
-    if (key != entry->key) {
-      const QueuePlace place = entry->place;
-      take_out(*entry);
-      entry->key = key;
-      put(*entry, place);
-    }
-    return;
-  }
-  entry->key = key;
+  set_key(*entry);
+  if (entry->place != QueuePlace::kUnschedulable) return;
   for (const SeenEvent& each : seen) {
     const Strategy strategy = worth_requeuing(*entry, each);
     if (strategy == Strategy::kSkip) continue;
@@ -204,6 +233,25 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     requeue(*entry, strategy, now_ms);
     break;
   }
+}
+
+void SchedulingQueue::pull(QueuedPod& pod) {
+  if (pod.place == QueuePlace::kInGroup) {
+    QueuedGroup& group = *pod.group;
+    leave(pod);
+    return settle(group, pod);
+  }
+  count_holders(pod, -1);
+  take_out(pod);
+}
+
+void SchedulingQueue::enter_afresh(QueuedPod& pod, PodRef now, int64_t now_ms) {
+  pull(pod);
+  pod.pod = std::move(now);
+  pod.rejectors.clear();
+  pod.pending.clear();
+  pod.gated_by.reset();
+  enter(pod, now_ms);
 }
 
 void SchedulingQueue::remove(std::string_view uid) {
@@ -218,15 +266,7 @@ void SchedulingQueue::remove(std::string_view uid) {
     end_flight(entry);
     prune_events();
   }
-  if (entry.place == QueuePlace::kInGroup) {
-    QueuedGroup& group = *entry.group;
-    leave(entry);
-    settle(group, entry);
-    pods_.erase(found);
-    return;
-  }
-  count_holders(entry, -1);
-  take_out(entry);
+  pull(entry);
   pods_.erase(found);
 }
 

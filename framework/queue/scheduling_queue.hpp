@@ -11,9 +11,10 @@
 //   in flight      popped and not done(). Events that happen meanwhile are kept, so that the pod
 //                  misses none
 //
-// The pods of a PodGroup that wait are one entry of the queue (group_entries.cpp): it is in one of
+// The pods of a group that wait are one entry of the queue (group_entries.cpp): it is in one of
 // these places, and so are they. It is gated while the group is not known, while fewer of its pods
-// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff.
+// are known than it needs, and while PreEnqueue holds one of them back. It has one backoff. One of
+// which some run, but fewer than it needs, goes before others of its priority.
 //
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
@@ -30,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "framework/api/group_name.hpp"
 #include "framework/api/objects.hpp"
 #include "framework/base/flat_map.hpp"
 #include "framework/queue/events.hpp"
@@ -50,13 +52,18 @@ using PluginKey = uint32_t;
 
 enum class QueueHint { kSkip, kQueue };
 
-// A PodGroup as the queue sees it.
+// A group as the queue sees it.
 struct GroupFacts {
-  bool known = false;  // it is there, and is to stay
-  int32_t priority = 0;
-  size_t needed = 1;  // pods
-  size_t placed = 0;  // pods that have a node already
-  std::string wish;   // what else it is refused for: another one is worth a try at once
+  bool known = false;                 // it is there, and is to stay
+  std::optional<int32_t> priority{};  // nothing: that of whichever of its pods has the highest
+  size_t needed = 1;                  // pods
+  size_t placed = 0;                  // pods that have a node already
+  std::string wish{};     // what else it is refused for: another one is worth a try at once
+  std::string problem{};  // why it is not known, though it is there
+  int64_t since_ms = 0;   // its place among others; 0: by when its first pod came
+  int64_t least_backoff_ms = 0;
+
+  [[nodiscard]] bool runs_in_part() const { return placed > 0 && placed < needed; }
 };
 
 // What the queue needs from the profiles.
@@ -69,16 +76,21 @@ class QueuePolicy {
   virtual std::optional<PluginIndex> gate(const plimsoll_pod& pod) = 0;
   // Whether the plugin activates by itself the pods that it gates, so that no event need wake them.
   virtual bool wakes_whom_it_gates(PluginKey /*gate*/) { return false; }
+  // The group that the pod's profile places it with.
+  virtual GroupName group_of(const plimsoll_pod& /*pod*/) { return {}; }
   // The plugin that holds back the pod's group until it is complete; nothing: the pod is no
   // group's.
   virtual std::optional<PluginIndex> group_gate(const plimsoll_pod& /*pod*/) {
     return std::nullopt;
   }
-  virtual GroupFacts group(std::string_view /*ns*/, std::string_view /*name*/) { return {}; }
+  // `member`: one of its pods that wait.
+  virtual GroupFacts group(const GroupName& /*name*/, const plimsoll_pod& /*member*/) { return {}; }
   virtual SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) = 0;
   // The plugins that registered this kind of event, ascending. Called once per event, before any
   // pod is checked.
   virtual std::vector<PluginKey> interested(const ClusterEvent& event) = 0;
+  // Whether the hint of `plugin` says Skip to every pod that does not name the event's object.
+  virtual bool named_only(PluginKey /*plugin*/, const ClusterEvent& /*event*/) { return false; }
   // The queueing hint of `plugin`, which rejected (or gates) the pod and registered the event.
   virtual QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) = 0;
 };
@@ -139,16 +151,22 @@ struct QueuedGroup {
   enum class Gate { kNone, kGroup, kQuorum, kMember };
 
   QueuedPod entry;  // its pod is one of the members
+  GroupKind kind = GroupKind::kNone;
   std::string ns;
   std::string name;
-  std::vector<QueuedPod*> members;  // in any order, each at its heap_index
-  GroupFacts facts;                 // when they were last asked for
+  std::vector<QueuedPod*> members;       // in any order, each at its heap_index
+  std::map<int32_t, size_t> priorities;  // of the members: how many have it
+  GroupFacts facts;                      // when they were last asked for
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
+  std::string said;                    // of that, or of a binding that failed since
   std::string told;                    // what the cycle last wrote about it,
   std::string told_to;                 // into the object of this UID
+  int64_t failed_ms = 0;               // when no place was last found for it; 0: never, or since
   size_t counted = 0;                  // of the members, in the sizes of its place
+
+  [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
 };
 
 class SchedulingQueue {
@@ -194,12 +212,14 @@ class SchedulingQueue {
   // ---- events
   // Moves the unschedulable pods that the event may help. For each pod it calls the hints of those
   // rejecting plugins that registered the event (isPodWorthRequeuing). Pods that only other plugins
-  // rejected are not visited. `except_uid`: the pod that caused the event, by releasing what it
-  // had; it is not moved.
+  // rejected are not visited, nor those that do not name its object where only these may be helped.
+  // `except_uid`: the pod that caused the event, by releasing what it had; it is not moved.
   void move_all(const ClusterEvent& event, int64_t now_ms, std::string_view except_uid = {});
   void activate(std::string_view uid, int64_t now_ms);  // at once; ignores the backoff
-  // The PodGroup came, changed or went, or another number of its pods has a node.
-  void group_changed(std::string_view ns, std::string_view name, int64_t now_ms);
+  // What happened to a pod of a group after its attempt; for people.
+  void say(const plimsoll_pod& member, std::string_view what);
+  // The group came, changed or went, or another number of its pods has a node.
+  void group_changed(const GroupName& name, int64_t now_ms);
   // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
   // call it next.
   int64_t flush(int64_t now_ms);
@@ -223,7 +243,7 @@ class SchedulingQueue {
   [[nodiscard]] int64_t backoff_expiry(QueuedPod& pod) const;
   // Why the group is gated, in kube-scheduler's words; empty: it is not, or a plugin says why.
   [[nodiscard]] static std::string gate_message(const QueuedGroup& group);
-  [[nodiscard]] const QueuedGroup* group(std::string_view ns, std::string_view name) const;
+  [[nodiscard]] const QueuedGroup* group(const GroupName& name) const;
 
  private:
   enum class Strategy { kSkip, kAfterBackoff, kImmediately };
@@ -266,6 +286,7 @@ class SchedulingQueue {
   void move(const std::vector<QueuedPod*>& pods, SeenEvent seen, int64_t now_ms);
   template <typename Visit>
   void for_each_rejector(const QueuedPod& pod, Visit visit);
+  void index_names(QueuedPod& pod, bool waits);  // of an unschedulable pod, in `naming_`
   [[nodiscard]] bool backing_off(QueuedPod& pod, int64_t now_ms) const;
   void requeue(QueuedPod& pod, Strategy strategy, int64_t now_ms);
   void count_failure(QueuedPod& pod, const std::set<PluginIndex>& rejectors,
@@ -275,16 +296,22 @@ class SchedulingQueue {
   void put(QueuedPod& pod, QueuePlace place);
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
+  void enter(QueuedPod& pod, int64_t now_ms);  // one that is in no place
+  void pull(QueuedPod& pod);                   // out of its place, or its group
   [[nodiscard]] SortKey key_of(const QueuedPod& pod, int64_t queued_ms);
+  void set_key(QueuedPod& pod);  // it has changed
 
   // ---- groups (group_entries.cpp)
   [[nodiscard]] static bool is_entry(const QueuedPod& pod);
+  [[nodiscard]] bool stays_apart(const QueuedPod& pod);
   [[nodiscard]] bool has_quorum(QueuedGroup& group);
   [[nodiscard]] std::optional<PluginIndex> group_gate(QueuedGroup& group);
   QueuedGroup& join(QueuedPod& member, int64_t now_ms);  // makes the group if it must
   void arrive(QueuedPod& member, int64_t now_ms);        // one that was not in the queue
   void come_back(QueuedPod& member, Strategy strategy, int64_t now_ms);  // one that had a place
   void leave(QueuedPod& member);
+  void enter_afresh(QueuedPod& pod, PodRef now, int64_t now_ms);  // it has another group, or none
+  void count_priority(QueuedGroup& group, int32_t priority, bool there);
   void settle(QueuedGroup& group, const QueuedPod& left);  // after leave()
   static void represent(QueuedGroup& group, const QueuedPod& member);
   void update_member(QueuedPod& member, const std::vector<SeenEvent>& seen, int64_t now_ms);
@@ -299,7 +326,7 @@ class SchedulingQueue {
   QueueObserver* observer_ = nullptr;
   std::string_view cause_;  // empty: the pod stays in its queue and only its position changes
   FlatStringMap<std::unique_ptr<QueuedPod>> pods_;      // waiting, in flight, and departed
-  FlatStringMap<std::unique_ptr<QueuedGroup>> groups_;  // with members, by "namespace/name"
+  FlatStringMap<std::unique_ptr<QueuedGroup>> groups_;  // with members, by GroupName::key
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;
@@ -308,6 +335,10 @@ class SchedulingQueue {
   // The unschedulable pods by the plugins whose hints can move them: for a gated pod the gating
   // plugin, unless that wakes it, for any other pod every rejecting plugin.
   std::unordered_map<PluginKey, BySequence> waiting_for_;
+  // The unschedulable pods by the objects that they name (named_objects in events.hpp). Under the
+  // empty text those that any object may help: entries of groups, whose pods name what they name,
+  // and gated pods that others rejected.
+  FlatStringMap<BySequence> naming_;
   size_t gated_ = 0;      // of the unschedulable pods
   Sizes further_{};       // members of groups beyond the first of each
   size_t in_flight_ = 0;  // pods

@@ -86,6 +86,7 @@ class GroupDryRun {
     std::vector<VictimUnit> victims;  // the most important first; none: others found less room
     // kNoRoom: of the members in their order, when it was known that too few fit.
     size_t placed = 0, remaining = 0;
+    int64_t until_ms = 0;  // kWaits: then one of them counts as one that stays
   };
 
   virtual ~GroupDryRun() = default;
@@ -110,6 +111,7 @@ class GroupPreemption {
     size_t needed = 1;
     int32_t priority = 0;
     std::span<const std::span<const uint32_t>> domains = {};  // as in GroupDryRun::EvictionQuery
+    std::function<bool()> is_there = {};  // it is not gone, or going; asked later, too
   };
   struct Decision {
     enum class Outcome {

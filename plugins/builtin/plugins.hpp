@@ -17,6 +17,7 @@ template <typename Class>
   return module;
 }
 
+[[nodiscard]] StaticModule coscheduling();
 [[nodiscard]] StaticModule default_binder();
 [[nodiscard]] StaticModule default_preemption();
 [[nodiscard]] StaticModule dynamic_resources();

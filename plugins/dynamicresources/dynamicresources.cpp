@@ -1,5 +1,7 @@
 #include "plugins/dynamicresources/dynamicresources.hpp"
 
+#include <plimsoll/services/pre_queueing_hint.h>
+
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -87,6 +89,10 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     throw std::runtime_error(
         "featureGates.DRAListTypeAttributes: must be the same in all profiles");
   }
+  static const plimsoll_pre_queueing_hint kNamedOnly{sizeof kNamedOnly, 0, nullptr, &named_only};
+  static_cast<void>(host_.publish(  // the first one's stays
+      PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(kName),
+      PLIMSOLL_PRE_QUEUEING_HINT_VERSION, &kNamedOnly));
   host_.watch(sdk::kResourceClaims);
   host_.watch(sdk::kResourceSlices);
   host_.watch(sdk::kDeviceClasses);

@@ -41,6 +41,8 @@ class DynamicResources {
 
   void start() { store_->start(); }
   [[nodiscard]] std::vector<plimsoll_event_interest> events() const;
+  // plimsoll_pre_queueing_hint
+  [[nodiscard]] static int32_t named_only(void* self, const plimsoll_event* event);
   [[nodiscard]] sdk::Hint hint(sdk::Pod pod, const plimsoll_event& event);
 
   sdk::Status pre_enqueue(sdk::Pod pod);

@@ -26,6 +26,11 @@ bool names(Pod pod, const plimsoll_meta& claim) {
          });
 }
 
+// Its devices are anybody's now.
+bool freed(const plimsoll_resource_claim* before, const plimsoll_resource_claim& after) {
+  return before != nullptr && before->allocated != 0 && after.allocated == 0;
+}
+
 }  // namespace
 
 std::vector<plimsoll_event_interest> DynamicResources::events() const {
@@ -83,6 +88,14 @@ Status DynamicResources::pre_enqueue(Pod pod) {
   return host_.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, problem);
 }
 
+int32_t DynamicResources::named_only(void*, const plimsoll_event* event) {
+  if (view(event->resource) != sdk::kResourceClaims.resource || event->new_object == nullptr)
+    return 0;
+  const auto* before = reinterpret_cast<const plimsoll_resource_claim*>(event->old_object);
+  const auto* after = reinterpret_cast<const plimsoll_resource_claim*>(event->new_object);
+  return freed(before, *after) ? 0 : 1;
+}
+
 Hint DynamicResources::claim_hint(Pod pod, const plimsoll_event& event) const {
   const auto* before = reinterpret_cast<const plimsoll_resource_claim*>(event.old_object);
   const auto* after = reinterpret_cast<const plimsoll_resource_claim*>(event.new_object);
@@ -91,15 +104,14 @@ Hint DynamicResources::claim_hint(Pod pod, const plimsoll_event& event) const {
                        pod_of_extended(before->object.meta) == pod.uid();
     return helps ? Hint::kQueue : Hint::kSkip;
   }
-  const bool freed = before != nullptr && before->allocated != 0 && after->allocated == 0;
   // Claims change often, and are mostly others'.
-  if (!freed && !names(pod, after->object.meta)) return Hint::kSkip;
+  if (!freed(before, *after) && !names(pod, after->object.meta)) return Hint::kSkip;
   bool uses = false;
   const std::string problem = each_claim(pod, [&](const ClaimStore::Entry& claim) {
     uses = uses || claim.uid() == view(after->object.meta.uid);
   });
   if (!problem.empty()) return Hint::kSkip;
-  if (freed) return Hint::kQueue;
+  if (freed(before, *after)) return Hint::kQueue;
   if (!uses) return Hint::kSkip;
   return before == nullptr || !same_status(*before, *after) ? Hint::kQueue : Hint::kSkip;
 }

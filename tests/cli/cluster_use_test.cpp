@@ -2,6 +2,7 @@
 
 #include "cli/ask/cluster_use.hpp"
 #include "cli/ask/explain_text.hpp"
+#include "cli/ask/history.hpp"
 #include "cli/ask/what_if.hpp"
 #include "cli/line/table.hpp"
 
@@ -434,6 +435,7 @@ TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
     ASSERT_TRUE(pod) << pod.error().message;
     StateSnapshot::QueuedPod& queued = state.queued.emplace_back();
     queued.pod = *pod;
+    queued.group = "train";
     queued.place = "unschedulable";
     queued.waiting_ms = waiting_ms;
     queued.queued_for_ms = queued_for_ms;
@@ -448,7 +450,58 @@ TEST_F(ClusterUse, WhoHasWaitedLongestComesFirst) {
   for (const json& pod : said.at("queue")) order.push_back(pod.at("pod"));
   EXPECT_THAT(order, testing::ElementsAre("team/old", "team/a", "team/b", "team/young"));
   EXPECT_EQ(said["queue"][0]["secondsWaiting"], 3600);
+  EXPECT_EQ(said["queue"][0]["group"], "train");
   EXPECT_THAT(queue_text(queue, 1), HasSubstr("team/old  unschedulable  0         60m     -"));
+}
+
+// ---- each minute of the last day
+
+TEST_F(ClusterUse, AMinuteIsKeptAsSums) {
+  History history;
+  StateSnapshot state = snapshot();
+  state.queued.resize(2);
+  state.queued[0].waiting_ms = 1500;
+  state.queued[0].rejected_by = {"NodeResourcesFit", "NodePorts"};
+  state.queued[1].waiting_ms = 500;
+  state.queued[1].rejected_by = {"NodeResourcesFit"};
+  history.take(state, 7000);
+  const double gi = 1 << 30;
+  EXPECT_EQ(json::parse(history.samples_json())["samples"],
+            json::array({{{"at", 7000},
+                          {"waiting", 2},
+                          {"longest", 1.5},
+                          {"refusedBy", {{"NodeResourcesFit", 2}, {"NodePorts", 1}}},
+                          {"totals",
+                           {{"cpu", {{"used", 3000.0}, {"allocatable", 16000.0}}},
+                            {"memory", {{"used", 0.0}, {"allocatable", 32 * gi}}}}}}}));
+}
+
+TEST_F(ClusterUse, AMinuteIsNotKeptOfASchedulerThatDoesNotDecide) {
+  History history;
+  StateSnapshot state = snapshot();
+  state.standby = true;
+  history.take(state, 1);
+  state.standby = state.synced = false;
+  history.take(state, 2);
+  EXPECT_EQ(history.samples_json(), R"({"samples":[]})");
+}
+
+// Neither time nor names of resources make it grow.
+TEST_F(ClusterUse, MinutesBeyondADayGo) {
+  History history;
+  StateSnapshot state = snapshot();
+  for (size_t i = 0; i < 3 * History::kMostResources; ++i) {
+    state.resource_names.push_back("example.com/r" + std::to_string(i));
+    state.nodes[0].allocatable.push_back(1);
+    state.nodes[0].requested.push_back(0);
+  }
+  for (size_t i = 0; i < History::kMostSamples + 3; ++i)
+    history.take(state, static_cast<int64_t>(i));
+  const json samples = json::parse(history.samples_json())["samples"];
+  ASSERT_EQ(samples.size(), History::kMostSamples);
+  EXPECT_EQ(samples[0]["at"], 3);
+  EXPECT_EQ(samples[0]["totals"].size(), History::kMostResources);
+  EXPECT_TRUE(samples[0]["totals"].contains("cpu"));
 }
 
 }  // namespace

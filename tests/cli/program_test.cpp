@@ -183,6 +183,38 @@ TEST(PlimsollSimulate, AllocatesResourceClaimsAndPlacesGroups) {
   }
 }
 
+TEST(PlimsollSimulate, PlacesGroupsThatALabelNames) {
+  const TempDir dir;
+  const std::string cluster = dir.path() / "cluster.yaml";
+  const std::string pods = dir.path() / "pods.yaml";
+  ASSERT_TRUE(write_file(cluster, R"(apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: "4", memory: 32Gi, pods: "20"}}
+)"));
+  std::string text;
+  for (const auto& [group, cpu] : {std::pair("train", "1"), std::pair("wide", "2")}) {
+    text += std::string("---\napiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\n") +
+            "metadata: {name: " + group + ", namespace: default}\nspec: {minMember: 2}\n";
+    for (const char* name : {"-0", "-1"}) {
+      text += std::string("---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: ") + group + name +
+              "\n  namespace: default\n  labels: {scheduling.x-k8s.io/pod-group: " + group +
+              "}\nspec:\n  schedulerName: gang-scheduler\n  containers:\n  - {name: c, image: i, " +
+              "resources: {requests: {cpu: " + cpu + "}}}\n";
+    }
+  }
+  ASSERT_TRUE(write_file(pods, text));
+  const Answer answer = plimsoll({"simulate", "--config", "examples/profiles/coscheduling.yaml",
+                                  "--cluster", cluster, "--pods", pods, "-o", "json"});
+  ASSERT_EQ(answer.code, 0) << answer.out << answer.err;
+  std::map<std::string, std::string> nodes;
+  const auto result = nlohmann::json::parse(answer.out);
+  for (const auto& pod : result["pods"]) nodes[pod["pod"]] = pod.value("node", "");
+  EXPECT_EQ(nodes["default/train-0"] + nodes["default/train-1"], "n1n1") << answer.out;
+  EXPECT_EQ(nodes["default/wide-0"] + nodes["default/wide-1"], "") << answer.out;
+  EXPECT_THAT(answer.out, HasSubstr("PodGroup default/wide gets rejected due to Pod wide-1"));
+}
+
 // The only scheduler of a cluster: every default plugin decides about some pod.
 TEST(PlimsollSimulate, SchedulesAClusterWithoutKubeScheduler) {
   const std::string sample = "examples/clusters/default/";

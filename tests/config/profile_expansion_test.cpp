@@ -263,11 +263,10 @@ INSTANTIATE_TEST_SUITE_P(
             "f:7:31: profiles[0].plugins.filter.enabled[0]: FilterPlugin \"TaintTolerations\" does "
             "not exist, did you mean \"TaintToleration\"?\n"},
         ErrorRow{
-            "missing in multiPoint", "multiPoint: {enabled: [{name: Coscheduling}]}",
-            "f:7:35: profiles[0].plugins.multiPoint.enabled[0]: plugin \"Coscheduling\" does not "
-            "exist here: it is a plugin of scheduler-plugins and of Koordinator; NodeDevice places "
-            "groups of pods together here; replace it by NodeDevice, and enable PrioritySort at "
-            "queueSort again if it was disabled\n"},
+            "missing in multiPoint", "multiPoint: {enabled: [{name: TopologicalSort}]}",
+            "f:7:35: profiles[0].plugins.multiPoint.enabled[0]: plugin \"TopologicalSort\" does "
+            "not "
+            "exist here: it is a plugin of scheduler-plugins; use PrioritySort, or remove it\n"},
         ErrorRow{
             "one of kube-scheduler's that this build lacks",
             "multiPoint: {enabled: [{name: VolumeBinding}]}",

@@ -15,6 +15,7 @@ inline PluginRegistry test_registry() {
                            "NodeResourcesBalancedAllocation", "DefaultBinder"}) {
     out[name] = reference_points(name);
   }
+  out["Coscheduling"] = {kPreEnqueue, kQueueSort, kPermit};
   out["UnsupportedFeatures"] = {kPreFilter, kFilter};
   out["NodeResourceTopologyMatch"] = {kPreFilter, kFilter, kScore, kReserve};
   out["TopologyScore"] = {kPreScore, kScore};

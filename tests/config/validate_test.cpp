@@ -32,6 +32,7 @@ class Example : public testing::TestWithParam<std::string> {
 // serves too, nothing else. The plugins' own warnings are in program_test.cpp.
 TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   const std::map<std::string, std::vector<std::string>> expected = {
+      {"coscheduling.yaml", {}},
       {"default-scheduler.yaml", {"profiles[0].schedulerName"}},
       {"hami.yaml", {}},
       {"koordinator-deviceshare.yaml", {"profiles[0].plugins.preBind.enabled[0]"}},

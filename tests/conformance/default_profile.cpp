@@ -79,7 +79,7 @@ class DefaultProfile::Backend final : public ClusterBackend {
 DefaultProfile::DefaultProfile(const std::set<std::string, std::less<>>& only, const Args& args)
     : backend_(std::make_unique<Backend>(*this)),
       environment_(symbols_, *backend_),
-      policy_(environment_.reasons, environment_.objects, cluster_) {
+      policy_(environment_, cluster_) {
   modules_.add_builtin(builtin_modules());
   auto made = Framework::create(default_spec(modules_, only, args), modules_, environment_);
   if (!made) throw std::runtime_error(made.error().front().message);

@@ -19,7 +19,7 @@
 #include "framework/port/api_writer.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 
-namespace plimsoll {
+namespace plimsoll::class_sharing_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -358,4 +358,4 @@ TEST_F(ClassSharing, TheLeastRecentlyUsedGoFirst) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::class_sharing_test

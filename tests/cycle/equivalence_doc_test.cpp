@@ -223,7 +223,7 @@ std::string plugin_table() {
 }
 
 std::string page() {
-  std::ifstream file(PLIMSOLL_DOCS "/equivalence.md");
+  std::ifstream file("docs/equivalence.md");
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();

@@ -18,16 +18,16 @@
 #include "framework/port/api_writer.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 
-namespace plimsoll {
+namespace plimsoll::explain_test {
 namespace {
 
 using namespace std::chrono_literals;
 using sdk::Host;
 using sdk::Node;
 using sdk::Pod;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 // What the plugins of the running test are told to do.
 struct Orders {
@@ -467,7 +467,7 @@ TEST_F(ExplainTest, TheSnapshotHasEverything) {
     placed.push_back(full_name(*pod.pod) + "@" + std::string(view(pod.pod->node_name)) +
                      (pod.assumed ? " assumed" : ""));
   }
-  EXPECT_THAT(placed, testing::UnorderedElementsAre("ns/placed@gone", "ns/a@big assumed"));
+  EXPECT_THAT(placed, ::testing::UnorderedElementsAre("ns/placed@gone", "ns/a@big assumed"));
   ASSERT_THAT(state.queued, SizeIs(1)) << "what is assumed is told of once";
   EXPECT_EQ(state.queued[0].place, "gated");
   EXPECT_THAT(state.queued[0].rejected_by, ElementsAre("Gate"));
@@ -502,7 +502,8 @@ TEST_F(ExplainTest, TheSnapshotHasWhatChangedSinceAnother) {
   add_node("new", "2");
   const StateSnapshot other = ask(changed.mark);
   EXPECT_THAT(names_of(other), ElementsAre("new"));
-  EXPECT_THAT(other.names, testing::Optional(testing::UnorderedElementsAre("big", "mid", "new")));
+  EXPECT_THAT(other.names,
+              ::testing::Optional(::testing::UnorderedElementsAre("big", "mid", "new")));
   // A mark of a scheduler that saw more.
   const StateSnapshot whole = ask(StateMark{other.mark.changes + 1, other.mark.node_set});
   EXPECT_FALSE(whole.changes_only);
@@ -529,4 +530,4 @@ TEST_F(ExplainTest, TheSnapshotIsWholeForWhoIsFarBehind) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::explain_test

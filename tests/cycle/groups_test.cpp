@@ -5,18 +5,24 @@
 #include <plimsoll/plugin.hpp>
 
 #include <atomic>
+#include <climits>
+#include <cstdlib>
 #include <future>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "framework/api/decode/decode.hpp"
 #include "framework/api/symbols.hpp"
+#include "framework/base/log.hpp"
+#include "framework/cycle/attempt.hpp"
+#include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
 #include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -36,6 +42,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kGroups = "podgroups.v1beta1.scheduling.k8s.io";
+constexpr std::string_view kLabelledGroups = "podgroups.v1alpha1.scheduling.x-k8s.io";
 constexpr std::string_view kBudgets = "poddisruptionbudgets.v1.policy";
 
 const std::vector<std::string> kPlugins = {
@@ -82,6 +89,7 @@ struct WorldOptions {
   bool stepwise = true;
   std::string fit_args{};
   std::string gang_args{};
+  std::optional<std::string> coscheduling{};  // its args; nothing: it is not enabled
   bool counts = false;  // looks at nodes; nothing is checked by looking again then
 };
 
@@ -92,11 +100,17 @@ class World final : public ApiWriter {
     modules_.add_builtin(builtin_modules());
     modules_.add_builtin(std::vector<StaticModule>{{Doorman::kName, "1", sdk::create_fn<Doorman>},
                                                    {Counter::kName, "1", sdk::create_fn<Counter>}});
-    ProfileSpec profile;
+    ProfileSpec& profile = profile_;
     profile.scheduler_name = "default-scheduler";
     for (const std::string& plugin : kPlugins) {
       if (auto enabled = enable_at_every_point(profile, modules_, plugin); !enabled)
         throw std::runtime_error(enabled.error().message);
+    }
+    if (wanted.coscheduling) {
+      const auto enabled = enable_at_every_point(profile, modules_, "Coscheduling");
+      if (!enabled) throw std::runtime_error(enabled.error().message);
+      profile.at(ExtensionPoint::kQueueSort) = {{"Coscheduling"}};
+      profile.args["Coscheduling"] = *wanted.coscheduling;
     }
     profile.at(ExtensionPoint::kPermit) = {{Doorman::kName}};
     auto& filters = profile.at(ExtensionPoint::kFilter);
@@ -112,20 +126,27 @@ class World final : public ApiWriter {
     }
     profile.args["UnsupportedFeatures"] = R"({"resourceClaims":true,"schedulingGroups":true})";
     profile.args["DefaultPreemption"] = R"({"minCandidateNodesPercentage":100})";
+    check_every_ = wanted.counts ? 0 : 1;
+    start();
+  }
+  ~World() override { stop(); }
+  // A scheduler that knows nothing yet.
+  void start() {
     SchedulerOptions options;
-    options.profiles.push_back(profile);
+    options.profiles.push_back(profile_);
     options.queue.max_backoff_ms = 0;
     options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
     options.clock = [this] { return now_ms_.load(); };
     options.binder_threads = 1;
     options.stepwise = stepwise_;
-    options.classes.check_every = wanted.counts ? 0 : 1;
+    options.classes.check_every = check_every_;
+    options.stop_grace = {};
     auto made = Scheduler::create(std::move(options), modules_, symbols_, *this);
     if (!made) throw std::runtime_error(made.error().message);
     scheduler_ = std::move(*made);
     loop_ = std::thread([this] { scheduler_->run(); });
   }
-  ~World() override {
+  void stop() {
     scheduler_->stop();
     loop_.join();
   }
@@ -137,21 +158,79 @@ class World final : public ApiWriter {
     settle();
   }
 
+  // ---- what fails
+  // Kill -9 after so many bindings: nothing that the scheduler writes arrives any more.
+  void die_after(int bindings) {
+    const std::lock_guard lock(mutex_);
+    bindings_left_ = bindings;
+  }
+  [[nodiscard]] bool is_dead() const { return is_dead_; }
+  // Another scheduler, which knows what the API server has.
+  void restart() {
+    is_dead_ = true;
+    stop();
+    scheduler_ = nullptr;
+    is_dead_ = false;
+    bindings_left_ = INT_MAX;
+    writing_ = 0;
+    start();
+    list();
+    sync();
+  }
+  // The API server answers nobody, and then tells what there is.
+  void lose_api() {
+    is_away_ = true;
+    for (const WantedKind& kind : scheduler_->wanted_kinds())
+      scheduler_->post(KindFollowed{kind.resource(), false, "connection refused"});
+    for (const char* kind : {"nodes", "pods"})
+      scheduler_->post(KindFollowed{kind, false, "connection refused"});
+    on_loop([] {});
+  }
+  void find_api() {
+    is_away_ = false;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Json& pod : missed_deletes_)
+        scheduler_->post(PodDeleted{*decode_pod(pod.dump(), symbols_)});
+      missed_deletes_.clear();
+    }
+    list();
+    for (const WantedKind& kind : scheduler_->wanted_kinds())
+      scheduler_->post(KindFollowed{kind.resource(), true, ""});
+    for (const char* kind : {"nodes", "pods"}) scheduler_->post(KindFollowed{kind, true, ""});
+    settle();
+  }
+
   void add_node(const Json& node) {
+    const std::lock_guard lock(mutex_);
+    nodes_[node["metadata"]["name"]] = node;
     scheduler_->post(NodeUpserted{*decode_node(node.dump(), symbols_)});
+  }
+  void delete_node(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    nodes_.erase(name);
+    scheduler_->post(NodeDeleted{name});
+  }
+  [[nodiscard]] bool has_node(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    return nodes_.contains(name);
   }
   void save_pod(const Json& pod) {
     const std::lock_guard lock(mutex_);
     const std::string name = pod["metadata"]["name"];
     pods_[name] = pod;
     pods_[name]["metadata"]["resourceVersion"] = std::to_string(++version_);
-    scheduler_->post(PodUpserted{*decode_pod(pods_[name].dump(), symbols_)});
+    if (!is_away_) scheduler_->post(PodUpserted{*decode_pod(pods_[name].dump(), symbols_)});
   }
   void delete_pod(const std::string& name) {
     const std::lock_guard lock(mutex_);
     const auto found = pods_.find(name);
     if (found == pods_.end()) return;
-    scheduler_->post(PodDeleted{*decode_pod(found->second.dump(), symbols_)});
+    if (is_away_) {
+      missed_deletes_.push_back(found->second);
+    } else {
+      scheduler_->post(PodDeleted{*decode_pod(found->second.dump(), symbols_)});
+    }
     pods_.erase(found);
   }
   void save_group(const Json& group) {
@@ -175,8 +254,7 @@ class World final : public ApiWriter {
   void post(Message message) { scheduler_->post(std::move(message)); }
   void delete_group(const std::string& name) {
     const std::lock_guard lock(mutex_);
-    scheduler_->post(ObjectDeleted{
-        decoded({std::string(kGroups), "default", name, "", "", groups_[name].dump()})});
+    scheduler_->post(ObjectDeleted{object_of(groups_[name])});
     groups_.erase(name);
   }
   Json pod(const std::string& name) {
@@ -239,7 +317,7 @@ class World final : public ApiWriter {
   // was.
   void settle() {
     std::vector<uint64_t> before;
-    for (int still = 0; still < 4;) {
+    for (int still = 0; still < 4 && !is_dead_;) {
       on_loop([] {});
       on_loop([] {});
       const SchedulerStats now = scheduler_->stats();
@@ -283,6 +361,7 @@ class World final : public ApiWriter {
   }
   void record_event(EventRecord) override {}
   void patch_condition(ConditionPatch patch, Done done) override {
+    if (is_dead_) return;
     if (!patch.reason.empty()) {
       const std::lock_guard lock(mutex_);
       messages_[patch.name] = patch.message;
@@ -292,6 +371,7 @@ class World final : public ApiWriter {
     done({});
   }
   void request(ApiRequest request, Answered done) override {
+    if (is_dead_) return;
     const std::string begin = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups/";
     const std::string pods = "/api/v1/namespaces/default/pods/";
     if (request.method == "DELETE") {
@@ -327,9 +407,22 @@ class World final : public ApiWriter {
   }
 
  private:
+  void list() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, node] : nodes_)
+      scheduler_->post(NodeUpserted{*decode_node(node.dump(), symbols_)});
+    for (const auto& [name, group] : groups_) post_group(group);
+    for (const auto& [name, pod] : pods_)
+      scheduler_->post(PodUpserted{*decode_pod(pod.dump(), symbols_)});
+  }
   void write(const BindRequest& request, const Done& done) {
     {
       const std::lock_guard lock(mutex_);
+      if (is_dead_ || bindings_left_-- <= 0) {
+        is_dead_ = true;
+        return;
+      }
+      if (is_away_) return done(fail(ErrorCode::kInternal, "connection refused"));
       if (failing_.erase(request.name) != 0)
         return done(fail(ErrorCode::kInternal, "no bindings today"));
     }
@@ -356,16 +449,27 @@ class World final : public ApiWriter {
   void put_group(const Json& group) {
     const std::string name = group["metadata"]["name"];
     groups_[name] = group;
-    scheduler_->post(
-        ObjectUpserted{decoded({std::string(kGroups), "default", name, "", "", group.dump()})});
+    if (!is_away_) post_group(group);
+  }
+  void post_group(const Json& group) { scheduler_->post(ObjectUpserted{object_of(group)}); }
+  static RawRef object_of(const Json& group) {
+    const bool labelled = group.value("apiVersion", "") == "scheduling.x-k8s.io/v1alpha1";
+    return decoded({std::string(labelled ? kLabelledGroups : kGroups), "default",
+                    group["metadata"]["name"], "", "", group.dump()});
   }
 
   const bool stepwise_;
+  ProfileSpec profile_;
+  uint32_t check_every_ = 1;
+  std::atomic<bool> is_dead_ = false;
+  std::atomic<bool> is_away_ = false;  // the API server
   std::atomic<int64_t> now_ms_{1'767'225'600'000};
   SymbolTable symbols_;
   Modules modules_;
   std::mutex mutex_;  // guards the next ones
-  std::map<std::string, Json> pods_, groups_;
+  int bindings_left_ = INT_MAX;
+  std::map<std::string, Json> nodes_, pods_, groups_;
+  std::vector<Json> missed_deletes_;
   std::map<std::string, std::string> messages_, reasons_;
   std::map<std::string, std::string> nominated_;
   std::set<std::string> failing_, evicted_;
@@ -913,6 +1017,7 @@ TEST_F(GroupTest, NothingIsLeftOfPodsAndGroupsThatWent) {
 
 class EvictionTest : public GroupTest {
  protected:
+  using GroupTest::GroupTest;
   // On a node, of a group or of none.
   void running(const std::string& name, const std::string& cpu, const std::string& node,
                int priority, const std::string& group = {}, const Json& labels = Json::object()) {
@@ -1767,6 +1872,882 @@ TEST(GroupDomains, FiftyRacksCostHardlyMoreThanOne) {
     const size_t one = looks_in(1, spoil), fifty = looks_in(50, spoil);
     EXPECT_LE(2 * fifty, 3 * one) << fifty << " and " << one;
     EXPECT_GE(one, 200U);
+  }
+}
+
+// ---- Coscheduling: groups that a label names
+
+class CoschedulingTest : public GroupTest {
+ protected:
+  explicit CoschedulingTest(const std::string& args = "{}", bool stepwise = true)
+      : GroupTest({.stepwise = stepwise, .coscheduling = args}) {}
+
+  static Json labelled_group(const std::string& name, const Json& min_member, int second = 0) {
+    return {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+            {"metadata",
+             {{"name", name},
+              {"namespace", "default"},
+              {"uid", "uid-" + name},
+              {"creationTimestamp", "2026-01-01T00:00:" + std::to_string(10 + second) + "Z"}}},
+            {"spec", {{"minMember", min_member}}}};
+  }
+  void group(const std::string& name, const Json& min_member, int second = 0) {
+    world_.save_group(labelled_group(name, min_member, second));
+    world_.settle();
+  }
+  static Json labelled(const std::string& name, const std::string& cpu, const std::string& group,
+                       int priority = 0) {
+    Json pod = pod_of(name, cpu, false);
+    if (!group.empty()) pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = group;
+    pod["spec"]["priority"] = priority;
+    return pod;
+  }
+  void pod(const std::string& name, const std::string& cpu, const std::string& group,
+           int priority = 0) {
+    world_.save_pod(labelled(name, cpu, group, priority));
+    world_.settle();
+  }
+  // Until nothing is left to decide.
+  void run() {
+    for (int i = 0; i < 100 && world_.stats().queue.active != 0; ++i) world_.step();
+    EXPECT_EQ(world_.stats().queue.active, 0U);
+  }
+  std::string held_by(const std::string& pod) {
+    const Explanation why = world_.explain(pod);
+    return why.queue->rejectors.empty() ? "" : why.queue->rejectors.front().text;
+  }
+  std::string bound_pods() {
+    std::string all;
+    world_.for_each_pod([&](const Json& pod) {
+      if (pod["spec"].value("nodeName", "").empty()) return;
+      all += (all.empty() ? "" : " ") + pod["metadata"]["name"].get<std::string>();
+    });
+    return all;
+  }
+};
+
+// The cases of scheduler-plugins' own integration test (test/integration/coscheduling_test.go): one
+// node with room for six.
+struct UpstreamCase {
+  const char* what;
+  std::vector<std::pair<std::string, int>> groups;  // minMember
+  const char* pods;                                 // name:size:group:priority
+  const char* bound;
+};
+
+const std::vector<UpstreamCase> kUpstreamCases = {
+    {"one group fits, then the other does not",
+     {{"g1", 3}, {"g2", 4}},
+     "a1:1:g1 a2:1:g1 a3:1:g1 b1:2:g2 b2:2:g2 b3:2:g2 b4:2:g2",
+     "a1 a2 a3"},
+    {"the same, in turns",
+     {{"g1", 3}, {"g2", 4}},
+     "a1:1:g1 b1:2:g2 a2:1:g1 b2:2:g2 a3:1:g1 b3:2:g2 b4:2:g2",
+     "a1 a2 a3"},
+    {"too few pods, and others beside them",
+     {{"g1", 4}},
+     "a1:1:g1 b:2: a2:1:g1 c:2: a3:1:g1",
+     "b c"},
+    {"the group of higher priority",
+     {{"g1", 3}, {"g2", 3}},
+     "a1:2:g1:5 a2:2:g1:5 a3:2:g1:5 b1:1:g2:10 b2:1:g2:10 b3:1:g2:10",
+     "b1 b2 b3"},
+    {"the same, in turns",
+     {{"g1", 3}, {"g2", 3}},
+     "a1:2:g1:5 b1:1:g2:10 a2:2:g1:5 b2:1:g2:10 a3:2:g1:5 b3:1:g2:10",
+     "b1 b2 b3"},
+    {"pods of higher priority without a group",
+     {{"g1", 3}},
+     "a1:1:g1:5 b:2::10 a2:1:g1:5 c:2::10 a3:1:g1:5 d:2::10",
+     "b c d"},
+    {"one of three groups",
+     {{"g1", 3}, {"g2", 4}, {"g3", 4}},
+     "a1:1:g1 b1:2:g2 c1:2:g3 a2:1:g1 b2:2:g2 c2:2:g3 a3:1:g1 b3:2:g2 c3:2:g3 b4:2:g2 c4:2:g3",
+     "a1 a2 a3"},
+};
+
+class UpstreamCoschedulingTest : public CoschedulingTest,
+                                 public ::testing::WithParamInterface<bool> {
+ protected:
+  UpstreamCoschedulingTest() : CoschedulingTest("{}", GetParam()) {}
+};
+
+// All pods are there before anything is decided on, or each is when it comes.
+TEST_P(UpstreamCoschedulingTest, BindsTheSamePods) {
+  node("n", "6");
+  for (const UpstreamCase& each : kUpstreamCases) {
+    int second = 0;
+    for (const auto& [name, needed] : each.groups) group(name, needed, second++);
+    std::istringstream pods(each.pods);
+    std::vector<std::string> names;
+    for (std::string text; pods >> text;) {
+      std::istringstream fields(text);
+      std::string name, size, group, priority;
+      std::getline(fields, name, ':');
+      std::getline(fields, size, ':');
+      std::getline(fields, group, ':');
+      std::getline(fields, priority, ':');
+      names.push_back(name);
+      pod(name, size, group, priority.empty() ? 0 : std::stoi(priority));
+    }
+    if (GetParam()) {
+      run();
+      EXPECT_EQ(bound_pods(), each.bound) << each.what;
+    }
+    // Where others were bound before, these had to make room.
+    std::istringstream expected(each.bound);
+    for (std::string name; expected >> name;) {
+      EXPECT_NE(world_.node_of(name), "") << each.what << ": " << name;
+    }
+    EXPECT_EQ(world_.stats().assumed_pods, 0U);
+    for (const std::string& name : names) world_.delete_pod(name);
+    for (const auto& [name, needed] : each.groups) world_.delete_group(name);
+    world_.settle();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, UpstreamCoschedulingTest, ::testing::Bool());
+
+TEST_F(CoschedulingTest, PodsThatHaveEndedDoNotCount) {
+  node("n", "8");
+  group("g", 6);
+  Json ended = labelled("p1", "1", "g");
+  ended["spec"]["nodeName"] = "n";
+  ended["status"]["phase"] = "Succeeded";
+  world_.save_pod(ended);
+  for (const char* name : {"p2", "p3", "p4", "p5", "p6"}) pod(name, "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "p1");
+  EXPECT_EQ(held_by("p2"),
+            "pre-filter pod p2 cannot find enough sibling pods, current pods number: 5, minMember "
+            "of group: 6");
+  pod("p7", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "p1 p2 p3 p4 p5 p6 p7");
+}
+
+TEST_F(CoschedulingTest, OneThatDoesNotFitHoldsNothingAndLetsOthersPass) {
+  node("n1", "6");
+  for (const char* name : {"n2", "n3", "n4"}) node(name, "2");
+  group("g1", 6);
+  group("g2", 1, 1);
+  for (int i = 1; i <= 6; ++i) pod("a" + std::to_string(i), "4", "g1");
+  pod("b", "2", "g2");
+  run();
+  EXPECT_EQ(bound_pods(), "b");
+  EXPECT_EQ(world_.stats().assumed_pods, 0U);
+  const std::string why =
+      "PodGroup default/g1 gets rejected due to Pod a2 is unschedulable even after PostFilter, "
+      "minMember (6) cannot be satisfied: 1 scheduled, 4 remaining";
+  EXPECT_TRUE(world_.message("a1").starts_with(why)) << world_.message("a1");
+  EXPECT_TRUE(world_.message("a6").starts_with(why)) << world_.message("a6");
+  EXPECT_TRUE(world_.message("a2").starts_with("0/4 nodes are available"));
+  const Explanation told = world_.explain("a1");
+  ASSERT_TRUE(told.group);
+  EXPECT_EQ(told.group->name, "default/g1");
+  EXPECT_TRUE(told.group->said.starts_with("Unschedulable: " + why)) << told.group->said;
+  EXPECT_EQ(world_.requests(), 0U) << "scheduler-plugins' controller writes the status";
+}
+
+TEST_F(CoschedulingTest, ThePodThatComesWithoutItsGroupWaitsForIt) {
+  node("n", "8");
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_EQ(held_by("a"), "PodGroup not found: default/g");
+  EXPECT_EQ(world_.explain("a").queue->rejectors.front().plugin, "Coscheduling");
+  group("g", 2);
+  pod("b", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "a b single");
+  world_.delete_group("g");
+  pod("c", "1", "g");
+  run();
+  EXPECT_EQ(held_by("c"), "PodGroup not found: default/g");
+  group("g", 3);
+  run();
+  EXPECT_EQ(bound_pods(), "a b c single") << "those that run count";
+}
+
+TEST_F(CoschedulingTest, WhoIsGatedHoldsNobodyIfTheOthersAreEnough) {
+  node("n", "8");
+  group("g", 2);
+  Json gated = labelled("a", "1", "g");
+  gated["spec"]["schedulingGates"] = {{{"name", "example.com/wait"}}};
+  world_.save_pod(gated);
+  pod("b", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  pod("c", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "b c");
+  EXPECT_EQ(held_by("a"), "waiting for scheduling gates: [example.com/wait]");
+  pod("a", "1", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "a b c");
+}
+
+TEST_F(CoschedulingTest, ALabelThatChangesMovesThePod) {
+  node("n", "8");
+  group("g", 2);
+  group("h", 2);
+  pod("a", "1", "g");
+  pod("b", "1", "h");
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  pod("a", "1", "h");
+  run();
+  EXPECT_EQ(bound_pods(), "a b");
+  // One that runs goes over: it counts there, and no more here.
+  pod("c", "1", "g");
+  Json moved = world_.pod("a");
+  moved["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "g";
+  world_.save_pod(moved);
+  world_.settle();
+  pod("d", "1", "h");
+  group("h", 3);
+  run();
+  EXPECT_EQ(bound_pods(), "a b c");
+  EXPECT_EQ(world_.explain("d").group->placed, 1U);
+  pod("d", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "a b c d");
+}
+
+TEST_F(CoschedulingTest, SpecSchedulingGroupCountsFirst) {
+  node("n", "8");
+  world_.save_group(group_of(2));
+  group("other", 1);
+  Json both = labelled("a", "1", "other");
+  both["spec"]["schedulingGroup"] = {{"podGroupName", "g"}};
+  world_.save_pod(both);
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  GroupTest::pod("b", "1");
+  run();
+  EXPECT_EQ(bound_pods(), "a b");
+}
+
+TEST_F(CoschedulingTest, AnyNumberOfMembersMayBeAsked) {
+  node("n", "8");
+  group("zero", 0);
+  group("negative", -5);
+  group("huge", int64_t{1} << 31);
+  world_.save_group({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                     {"metadata", {{"name", "nothing"}, {"namespace", "default"}}}});
+  for (const char* name : {"zero", "negative", "huge", "nothing"})
+    pod(std::string("p-") + name, "1", name);
+  run();
+  EXPECT_EQ(bound_pods(), "p-negative p-nothing p-zero");
+  EXPECT_TRUE(held_by("p-huge").starts_with("pod group default/huge: ")) << held_by("p-huge");
+  group("huge", INT32_MAX);
+  run();
+  EXPECT_EQ(world_.explain("p-huge").group->needed, size_t{INT32_MAX});
+  EXPECT_EQ(world_.explain("p-huge").queue->place, "gated");
+}
+
+TEST_F(CoschedulingTest, AClusterWithoutTheKindKeepsOnlyTheirPodsWaiting) {
+  world_.post(KindSynced{std::string(kLabelledGroups), false});
+  node("n", "8");
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_EQ(held_by("a"), "PodGroup not found: default/g");
+}
+
+TEST_F(CoschedulingTest, WhileItsKindIsNotFollowedOnlyItsPodsWait) {
+  node("n", "8");
+  group("g", 1);
+  world_.post(KindFollowed{std::string(kLabelledGroups), false, "connection refused"});
+  pod("a", "1", "g");
+  pod("single", "1", "");
+  run();
+  EXPECT_EQ(bound_pods(), "single");
+  EXPECT_NE(world_.message("a").find("which is not followed: connection refused"),
+            std::string::npos)
+      << world_.message("a");
+  world_.post(KindFollowed{std::string(kLabelledGroups), true, ""});
+  world_.settle();
+  run();
+  EXPECT_EQ(bound_pods(), "a single");
+}
+
+TEST_F(CoschedulingTest, NobodyEvictsByThePriorityOfASibling) {
+  node("n", "2");
+  Json low = pod_of("low", "2", false);
+  low["spec"]["nodeName"] = "n";
+  low["spec"]["priority"] = 5;
+  world_.save_pod(low);
+  group("g", 2);
+  pod("a", "1", "g", 10);
+  pod("b", "1", "g", 1);
+  run();
+  EXPECT_EQ(world_.evicted(), std::set<std::string>());
+  world_.delete_pod("b");
+  pod("c", "1", "g", 9);
+  run();
+  EXPECT_EQ(world_.evicted(), std::set<std::string>{"low"});
+  EXPECT_EQ(bound_pods(), "a c");
+}
+
+TEST_F(GroupTest, TheLabelMeansNothingWithoutCoscheduling) {
+  node("n", "8");
+  Json labelled = pod_of("a", "1", false);
+  labelled["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "missing";
+  world_.save_pod(labelled);
+  world_.settle();
+  EXPECT_EQ(world_.node_of("a"), "n");
+}
+
+class CoschedulingBackoffTest : public CoschedulingTest {
+ protected:
+  CoschedulingBackoffTest() : CoschedulingTest(R"({"podGroupBackoffSeconds":20})") {}
+};
+
+TEST_F(CoschedulingBackoffTest, ARefusedGroupIsLeftAloneForSoLong) {
+  node("n", "1");
+  group("g", 2);
+  for (const char* name : {"a", "b"}) pod(name, "1", "g");
+  run();
+  node("m", "1");
+  world_.settle();
+  EXPECT_EQ(world_.explain("a").queue->place, "errorBackoff");
+  world_.step(3);
+  EXPECT_EQ(bound_pods(), "");
+  world_.pass(25'000);
+  world_.step(3);
+  EXPECT_EQ(bound_pods(), "a b");
+}
+
+// ---- when things fail
+
+// One decision at a time.
+class FailureTest : public EvictionTest {
+ protected:
+  FailureTest() : EvictionTest({}) {}
+  // What was said last of the pod's group.
+  std::string said(const std::string& pod) {
+    const Explanation why = world_.explain(pod);
+    return why.group ? why.group->said : "";
+  }
+  static Json in_rack(const std::string& rack, const std::string& name, const std::string& cpu) {
+    return {{"metadata", {{"name", name}, {"labels", {{"rack", rack}}}}},
+            {"status", {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}}}}};
+  }
+  static Json group_in_rack(int min_count) {
+    Json group = group_of(min_count);
+    group["spec"]["schedulingConstraints"] = {{"topology", {{{"key", "rack"}}}}};
+    return group;
+  }
+};
+
+TEST_F(FailureTest, ABindingThatFailsKeepsItsPlace) {
+  node("n", "2");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(1);
+  pod("single", "1", false);  // it is next, and has seen no room but that of b
+  world_.fail_bind("b");
+  world_.step();
+  EXPECT_EQ(bound({"a"}), 1U);
+  EXPECT_EQ(world_.nominated("b"), "n");
+  EXPECT_TRUE(said("b").starts_with("default/b was not bound, and keeps its place on n: "))
+      << said("b");
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("b"), "n");
+  EXPECT_EQ(world_.node_of("single"), "");
+}
+
+TEST_F(FailureTest, APlaceInWhichBindingsFailAgainAndAgainIsGivenUp) {
+  node("n", "2");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(2);
+  for (uint32_t i = 0; i < Bindings::kMostFailuresInPlace; ++i) {
+    EXPECT_EQ(world_.nominated("b"), i == 0 ? "" : "n");
+    world_.fail_bind("b");
+    world_.step();
+  }
+  EXPECT_EQ(world_.nominated("b"), "");
+  EXPECT_TRUE(said("b").starts_with("default/b was not bound, and loses its place: ")) << said("b");
+  world_.step();
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+}
+
+TEST_F(FailureTest, AGroupWhoseRestHasNoPlaceSaysSo) {
+  for (const char* name : {"n", "m", "o"}) node(name, "1");
+  for (const char* name : {"a", "b", "c"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(3);
+  world_.fail_bind("c");
+  world_.step();
+  world_.delete_node(world_.nominated("c"));
+  world_.settle();
+  world_.step();
+  EXPECT_EQ(bound({"a", "b", "c"}), 2U);
+  EXPECT_TRUE(said("c").starts_with(
+      "Unschedulable: minCount (3) cannot be satisfied: 2 scheduled, 0 remaining"))
+      << said("c");
+  EXPECT_EQ(world_.message("c"), "0/2 nodes are available: 2 Insufficient cpu.");
+  EXPECT_EQ(world_.condition("g"), "True/Scheduled: ") << "what has been said stays";
+  node("p", "1");
+  world_.settle();
+  world_.step();
+  EXPECT_EQ(world_.node_of("c"), "p");
+}
+
+TEST_F(FailureTest, WhatIsMissingOfAGroupGoesBeforeOthersOfItsPriority) {
+  for (const char* name : {"n", "m"}) node(name, "1");
+  for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+  GroupTest::group(2);
+  world_.step();
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+  pod("single", "1", false);
+  world_.step();
+  const std::string dead = world_.node_of("b");
+  world_.delete_node(dead);
+  world_.delete_pod("b");
+  pod("b2", "1");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(bound({"b2", "single"}), 0U);
+  node("o", "1");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("b2"), "o");
+  EXPECT_EQ(bound({"single"}), 0U);
+}
+
+TEST_F(FailureTest, AfterAKillTheRestIsPlacedFirstAndInTheSameRack) {
+  for (const char* name : {"a1", "a2"}) world_.add_node(in_rack("a", name, "2"));
+  for (const char* name : {"b1", "b2", "b3"}) world_.add_node(in_rack("b", name, "2"));
+  const std::vector<std::string> names{"p0", "p1", "p2", "p3"};
+  for (const std::string& name : names) world_.save_pod(pod_of(name, "1"));
+  world_.die_after(2);
+  world_.save_group(group_in_rack(4));
+  world_.settle();
+  world_.step();
+  ASSERT_TRUE(world_.is_dead());
+  for (int i = 0; i < 10; ++i) world_.save_pod(pod_of("0-single-" + std::to_string(i), "1", false));
+  world_.restart();
+  EXPECT_EQ(bound(names), 2U);
+  world_.step();
+  EXPECT_EQ(bound(names), 4U);
+  for (const std::string& name : names) EXPECT_EQ(world_.node_of(name).front(), 'a');
+}
+
+TEST_F(FailureTest, TheMemberOfADeadNodeComesBackIntoTheSameRack) {
+  for (const char* name : {"a1", "a2"}) world_.add_node(in_rack("a", name, "2"));
+  world_.add_node(in_rack("b", "b1", "64"));
+  running("p0", "1", "a1", 0, "g");
+  running("p1", "1", "a2", 0, "g");
+  world_.save_group(group_in_rack(2));
+  world_.delete_node("a1");  // its pods are still there
+  pod("p2", "1");
+  world_.step();
+  EXPECT_EQ(world_.node_of("p2"), "a2") << world_.message("p2");
+}
+
+TEST_F(FailureTest, OldPodsOfAJobThatWasStartedAnewAreWaitedFor) {
+  world_.take_time();
+  for (const char* name : {"n", "m"}) node(name, "4");
+  for (const char* name : {"old-0", "old-1"}) {
+    running(name, "2", "n", 100, "g");
+    Json going = world_.pod(name);
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    world_.save_pod(going);
+  }
+  running("low", "4", "m", 10);
+  members({high_of("new-0", "2"), high_of("new-1", "2")});
+  world_.step(2);
+  EXPECT_EQ(bound({"new-0", "new-1"}), 0U);
+  EXPECT_EQ(evicted(), "");
+  for (const char* name : {"old-0", "old-1"}) world_.delete_pod(name);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("new-0") + world_.node_of("new-1"), "nn");
+  EXPECT_EQ(evicted(), "");
+}
+
+TEST_F(FailureTest, WhoDoesNotGoInTimeStaysAndTheGroupIsTriedAgain) {
+  for (const char* name : {"n", "m"}) node(name, "4");
+  Json old = pod_of("old", "4", false);
+  old["spec"]["nodeName"] = "n";
+  old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world_.save_pod(old);
+  running("a", "4", "m", 10);
+  members({high_of("x", "4")});
+  world_.step(2);
+  EXPECT_EQ(evicted(), "");
+  world_.pass(GroupTrial::kLongestWaitMs);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a ");
+  EXPECT_EQ(bound({"x"}), 1U);
+}
+
+TEST_F(FailureTest, AVictimThatDoesNotGoIsNotWaitedForForEver) {
+  world_.take_time();
+  for (const char* name : {"n", "m"}) node(name, "4");
+  running("a", "4", "n", 10);
+  running("b", "4", "m", 20);
+  members({high_of("x", "4")});
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a ");
+  world_.pass(GroupTrial::kLongestWaitMs);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(evicted(), "a b ");
+  world_.delete_pod("b");
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(world_.node_of("x"), "m");
+}
+
+TEST_F(FailureTest, TheLastVictimStaysIfTheGroupIsDeletedMeanwhile) {
+  node("n", "4");
+  for (const char* name : {"a", "b"}) running(name, "2", "n", 10);
+  members({high_of("x", "4")});
+  world_.hold_answers(true);
+  world_.step();
+  world_.delete_group("g");
+  world_.settle();
+  world_.hold_answers(false);
+  world_.settle();
+  EXPECT_EQ(world_.evicted().size(), 1U) << evicted();
+}
+
+TEST_F(FailureTest, TwoGroupsThatNeedTheSameNodesDoNotBlockOneAnother) {
+  for (const char* name : {"n", "m"}) node(name, "2");
+  std::vector<std::string> names[2];
+  for (int i = 0; i < 4; ++i) {
+    for (const int which : {0, 1}) {
+      Json pod = pod_of("p" + std::to_string(which) + std::to_string(i), "1");
+      pod["spec"]["schedulingGroup"]["podGroupName"] = "g" + std::to_string(which);
+      names[which].push_back(pod["metadata"]["name"]);
+      world_.save_pod(pod);
+    }
+  }
+  for (const char* name : {"g0", "g1"}) group(name, 4, 0);
+  for (int i = 0; i < 4; ++i) world_.fail_bind("p0" + std::to_string(i));
+  for (int i = 0; i < 4; ++i) world_.fail_bind("p1" + std::to_string(i));
+  world_.step(6);
+  const size_t first = bound(names[0]), second = bound(names[1]);
+  EXPECT_EQ(std::max(first, second), 4U);
+  EXPECT_EQ(std::min(first, second), 0U);
+  for (const std::string& name : names[first == 4 ? 0 : 1]) world_.delete_pod(name);
+  world_.settle();
+  world_.step(6);
+  EXPECT_EQ(bound(names[first == 4 ? 1 : 0]), 4U);
+}
+
+// Members that differ: nobody is bound, and it is said who it is.
+TEST_F(FailureTest, MembersThatDoNotAgreeAreNamed) {
+  struct Case {
+    const char* what;
+    std::function<void(Json& group, Json& pod)> change;
+    std::string said;
+    bool runs = false;  // the one that differs
+  };
+  const std::string same = "all pods in a single pod group should have the same ";
+  const std::vector<Case> cases{
+      {"another scheduler", [](Json&, Json& pod) { pod["spec"]["schedulerName"] = "another"; },
+       same + R"(.spec.schedulerName set, got: "another" and "default-scheduler" (pod default/a))",
+       true},
+      {"another priority", [](Json&, Json& pod) { pod["spec"]["priority"] = 7; },
+       same + "priority as the pod group's priority, got 7 and 0 (pod default/b)"},
+      {"a group without priorityClassName, pods with one",
+       [](Json& group, Json& pod) {
+         group["spec"].erase("priority");
+         pod["spec"]["priority"] = 100;
+       },
+       same + "priority as the pod group's priority, got 100 and 0 (pod default/b)"},
+      {"another preemption policy",
+       [](Json&, Json& pod) { pod["spec"]["preemptionPolicy"] = "Never"; },
+       same + "preemption policy, got Never and PreemptLowerPriority (pod default/b)"},
+  };
+  node("n", "8");
+  for (const Case& each : cases) {
+    Json group = group_of(2), other = pod_of("b", "1");
+    each.change(group, other);
+    if (each.runs) other["spec"]["nodeName"] = "n";
+    world_.save_group(group);
+    world_.save_pod(other);
+    for (const char* name : {"a", "c"}) pod(name, "1");
+    world_.step();
+    EXPECT_EQ(bound({"a", "c"}), 0U) << each.what;
+    EXPECT_EQ(world_.condition("g"), "False/SchedulerError: " + each.said) << each.what;
+    EXPECT_EQ(world_.message("a"), each.said) << each.what;
+    for (const char* name : {"a", "b", "c"}) world_.delete_pod(name);
+    world_.delete_group("g");
+    world_.settle();
+  }
+}
+
+TEST_F(FailureTest, APodThatNoNodeWillEverHoldIsNamed) {
+  node("n", "4");
+  pod("other", "4", false);
+  world_.step();
+  GroupTest::group(2);
+  pod("a", "4");
+  pod("b", "1");
+  world_.step();
+  EXPECT_TRUE(world_.condition("g").ends_with(": 0/1 nodes are available: 1 Insufficient cpu."))
+      << "not now: " << world_.condition("g");
+  world_.delete_pod("a");
+  pod("a", "5");
+  world_.step();
+  EXPECT_TRUE(world_.condition("g").ends_with("; a is larger than any node, even an empty one"))
+      << world_.condition("g");
+}
+
+TEST_F(FailureTest, AGroupOfTheSameNameInAnotherNamespaceIsAnotherGroup) {
+  node("n", "8");
+  GroupTest::group(2);
+  pod("a", "1");
+  Json other = pod_of("b", "1");
+  other["metadata"]["namespace"] = "other";
+  world_.save_pod(other);
+  world_.settle();
+  world_.step(2);
+  EXPECT_EQ(bound({"a", "b"}), 0U);
+  pod("c", "1");
+  world_.step(2);
+  EXPECT_EQ(bound({"a", "c"}), 2U);
+  EXPECT_EQ(bound({"b"}), 0U);
+}
+
+// ---- a campaign: everything at once
+
+// Gangs of equal pods on nodes in racks, and the controllers that make their pods anew.
+class Campaign {
+ public:
+  Campaign(uint32_t seed, size_t gangs, int least, int most) : random_(seed) {
+    int pods = 0;
+    for (size_t i = 0; i < gangs; ++i) {
+      Gang gang{"g" + std::to_string(i), draw(least, most)};
+      gang.needed = draw(0, 3) == 0 ? gang.size / 2 + 1 : gang.size;
+      gang.in_rack = draw(0, 2) == 0;
+      if (seed % 2 == 0) gang.priority = 10 * draw(0, 1);
+      pods += gang.size;
+      gangs_.push_back(gang);
+    }
+    // They ask for one and a half times what there is.
+    const int nodes = std::max(pods * 2 / 3 / kSlots, 2 * ((most + kSlots - 1) / kSlots) + 1);
+    for (int i = 0; i < nodes; ++i) add_node(i % 2 == 0 ? "a" : "b");
+    world_.sync();
+  }
+
+  void run() {
+    size_t turns = 0;
+    while (
+        std::ranges::any_of(gangs_, [](const Gang& gang) { return gang.fate != Fate::kEnded; })) {
+      ASSERT_LE(++turns, 60 * gangs_.size()) << "it does not come to an end";
+      turn();
+      if (::testing::Test::HasFailure()) return;
+    }
+    std::printf(
+        "%zu turns; %zu kills, %zu nodes lost, %zu bindings failed, the API server away %zu "
+        "times, %zu evicted\n",
+        turns, kills_, nodes_lost_, failed_, losses_, world_.evicted().size());
+  }
+
+ private:
+  static constexpr int kSlots = 8;  // of a node; a pod takes one
+  enum class Fate { kToCome, kThere, kEnded };
+  struct Gang {
+    std::string name;
+    int size;
+    int needed = 0;
+    bool in_rack = false;
+    int priority = 0;
+    Fate fate = Fate::kToCome;
+    bool hurt = false;  // it has lost pods, and was not whole since
+    std::set<std::string> pods{};
+  };
+
+  int draw(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<uint32_t>(high - low + 1));
+  }
+  bool one_in(int many) { return draw(1, many) == 1; }
+
+  void add_node(const std::string& rack) {
+    const std::string name = "n" + std::to_string(nodes_made_++);
+    nodes_[name] = rack;
+    world_.add_node(
+        {{"metadata", {{"name", name}, {"labels", {{"rack", rack}}}}},
+         {"status", {{"allocatable", {{"cpu", std::to_string(kSlots)}, {"pods", "110"}}}}}});
+  }
+  Json new_pod(Gang& gang) {
+    const std::string name = gang.name + "-" + std::to_string(pods_made_++);
+    gang.pods.insert(name);
+    return {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
+            {"spec",
+             {{"schedulerName", "default-scheduler"},
+              {"priority", gang.priority},
+              {"schedulingGroup", {{"podGroupName", gang.name}}},
+              {"containers", {{{"name", "c"}, {"resources", {{"requests", {{"cpu", "1"}}}}}}}}}},
+            {"status", {{"phase", "Pending"}}}};
+  }
+
+  void turn() {
+    if (one_in(8)) {
+      ++losses_;
+      arrive();
+      world_.lose_api();
+      one_in(4) ? end_one() : arrive();
+      world_.find_api();
+    } else {
+      if (one_in(2)) world_.die_after(draw(0, 4));
+      const int what = draw(0, 8);
+      what < 6 ? arrive() : what < 8 ? lose_node() : end_one();
+    }
+    rest();
+    control();
+    check();
+  }
+
+  // Until nothing moves, whatever dies meanwhile.
+  void rest() {
+    world_.settle();
+    while (world_.is_dead()) {
+      ++kills_;
+      world_.restart();
+      if (one_in(2)) world_.die_after(draw(0, 12));
+      world_.settle();
+    }
+    world_.die_after(INT_MAX);
+  }
+
+  // Pods may come before their group, and not all at once.
+  void arrive() {
+    const auto next = std::ranges::find(gangs_, Fate::kToCome, &Gang::fate);
+    if (next == gangs_.end()) return end_one();
+    Gang& gang = *next;
+    gang.fate = Fate::kThere;
+    Json group = {{"metadata", {{"name", gang.name}, {"namespace", "default"}, {"uid", gang.name}}},
+                  {"spec",
+                   {{"priority", gang.priority},
+                    {"disruptionMode", {{"all", Json::object()}}},
+                    {"schedulingPolicy", {{"gang", {{"minCount", gang.needed}}}}}}}};
+    if (gang.in_rack) group["spec"]["schedulingConstraints"] = {{"topology", {{{"key", "rack"}}}}};
+    const int when = draw(0, gang.size);
+    for (int i = 0; i < gang.size; ++i) {
+      if (i == when) world_.save_group(group);
+      const Json pod = new_pod(gang);
+      if (one_in(6)) {
+        ++failed_;
+        world_.fail_bind(pod["metadata"]["name"]);
+      }
+      world_.save_pod(pod);
+    }
+    if (when == gang.size) world_.save_group(group);
+  }
+
+  void lose_node() {
+    auto lost = nodes_.begin();
+    std::advance(lost, draw(0, static_cast<int>(nodes_.size()) - 1));
+    ++nodes_lost_;
+    const std::string rack = lost->second;
+    world_.delete_node(lost->first);
+    nodes_.erase(lost);
+    if (one_in(2)) {
+      rest();
+      control();
+      rest();
+      check();
+    }
+    add_node(rack);
+  }
+
+  // A gang that runs has done its work.
+  void end_one() {
+    std::vector<Gang*> running;
+    for (Gang& gang : gangs_) {
+      if (gang.fate == Fate::kThere && placed(gang) >= gang.needed) running.push_back(&gang);
+    }
+    if (running.empty()) return;
+    Gang& gang = *running[static_cast<size_t>(draw(0, static_cast<int>(running.size()) - 1))];
+    for (const std::string& name : gang.pods) world_.delete_pod(name);
+    gang.pods.clear();
+    gang.fate = Fate::kEnded;
+  }
+
+  // The pods of nodes that are gone go, and others come in their place, and in that of the evicted.
+  void control() {
+    const size_t evicted = world_.evicted().size();
+    for (Gang& gang : gangs_) {
+      if (gang.fate != Fate::kThere) continue;
+      const std::set<std::string> pods = gang.pods;
+      for (const std::string& name : pods) {
+        const bool is_evicted = world_.pod(name).is_null();
+        const std::string node = world_.node_of(name);
+        if (!is_evicted && (node.empty() || world_.has_node(node))) continue;
+        world_.delete_pod(name);
+        gang.pods.erase(name);
+        gang.hurt = true;
+      }
+      while (static_cast<int>(gang.pods.size()) < gang.size) world_.save_pod(new_pod(gang));
+    }
+    rest();
+    if (world_.evicted().size() != evicted) control();
+  }
+
+  int placed(const Gang& gang) {
+    return static_cast<int>(std::ranges::count_if(
+        gang.pods, [&](const std::string& name) { return !world_.node_of(name).empty(); }));
+  }
+
+  void check() {
+    std::map<std::string, int> left;
+    for (const auto& [name, rack] : nodes_) left[name] = kSlots;
+    std::map<std::string, std::set<std::string>> racks;  // of gangs
+    world_.for_each_pod([&](const Json& pod) {
+      const std::string node = pod["spec"].value("nodeName", "");
+      if (node.empty()) return;
+      EXPECT_GE(--left[node], 0) << node << " is given twice";
+      racks[pod["spec"]["schedulingGroup"]["podGroupName"]].insert(nodes_[node]);
+    });
+    std::map<std::string, int> room;  // by rack; "": all
+    for (const auto& [node, slots] : left) {
+      room[nodes_[node]] += slots;
+      room[""] += slots;
+    }
+    for (Gang& gang : gangs_) {
+      if (gang.fate != Fate::kThere) continue;
+      const int there = placed(gang);
+      if (there >= gang.needed) gang.hurt = false;
+      EXPECT_TRUE(there == 0 || there >= gang.needed || gang.hurt)
+          << gang.name << " runs in part: " << there << " of " << gang.needed;
+      if (gang.in_rack) {
+        EXPECT_LE(racks[gang.name].size(), 1U) << gang.name;
+      }
+      if (there == gang.size) continue;
+      int most = room[""];
+      if (gang.in_rack) {
+        most = there > 0 ? room[*racks[gang.name].begin()] : std::max(room["a"], room["b"]);
+      }
+      EXPECT_LT(most, std::max(1, gang.needed - there))
+          << gang.name << " waits with " << there << " of " << gang.size << ", of which "
+          << gang.needed << " are needed: " << world_.condition(gang.name);
+    }
+  }
+
+  std::mt19937 random_;
+  World world_{{.stepwise = false}};
+  std::vector<Gang> gangs_;
+  std::map<std::string, std::string> nodes_;  // their racks
+  int nodes_made_ = 0, pods_made_ = 0;
+  size_t kills_ = 0, nodes_lost_ = 0, failed_ = 0, losses_ = 0;
+};
+
+TEST(GroupsRandom, NoGangIsLeftInPartWhateverFails) {
+  set_log_level(LogLevel::kError);
+  const bool is_long = std::getenv("PLIMSOLL_LONG") != nullptr;
+  const uint32_t first = test::test_seed();
+  for (uint32_t seed = first; seed < first + (is_long ? 20 : 6); ++seed) {
+    SCOPED_TRACE("PLIMSOLL_TEST_SEED=" + std::to_string(seed));
+    Campaign campaign(seed, is_long ? 40 : 10, is_long ? 8 : 2, is_long ? 64 : 9);
+    campaign.run();
+    if (::testing::Test::HasFailure()) break;
   }
 }
 

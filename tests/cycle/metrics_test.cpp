@@ -17,7 +17,7 @@
 #include "framework/runtime/plugin/modules.hpp"
 #include "tests/support/prometheus_text.hpp"
 
-namespace plimsoll {
+namespace plimsoll::metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -317,4 +317,4 @@ TEST_F(MetricsTest, MeasuresNothingUnlessAsked) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::metrics_test

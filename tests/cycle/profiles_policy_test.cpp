@@ -3,6 +3,7 @@
 #include "framework/cycle/profiles_policy.hpp"
 
 #include <gtest/gtest.h>
+#include <plimsoll/services/pre_queueing_hint.h>
 #include <plimsoll/plugin.hpp>
 
 #include "framework/api/decode/decode.hpp"
@@ -50,6 +51,20 @@ struct Nothing : Skipping<Nothing> {
   using Skipping::Skipping;
   std::vector<plimsoll_event_interest> events() { return {}; }
 };
+struct ByName : Skipping<ByName> {
+  static constexpr const char* kName = "ByName";
+  ByName(Host host, std::string_view args) : Skipping(host, args) {
+    static const plimsoll_pre_queueing_hint kNamed{
+        sizeof kNamed, 0, nullptr, [](void*, const plimsoll_event* event) {
+          return int32_t{event->actions == PLIMSOLL_ACTION_ADD};
+        }};
+    (void)host.publish(PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX "ByName",
+                       PLIMSOLL_PRE_QUEUEING_HINT_VERSION, &kNamed);
+  }
+  std::vector<plimsoll_event_interest> events() {
+    return {{sdk::str("berths"), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0}};
+  }
+};
 struct NoHints : Filter<NoHints> {
   static constexpr const char* kName = "NoHints";
   using Filter::Filter;
@@ -61,6 +76,7 @@ class ProfilesPolicyTest : public ::testing::Test {
     const std::vector<StaticModule> plugins{{"NodeAdd", "1", sdk::create_fn<NodeAdd>},
                                             {"NodeTaint", "1", sdk::create_fn<NodeTaint>},
                                             {"Nothing", "1", sdk::create_fn<Nothing>},
+                                            {"ByName", "1", sdk::create_fn<ByName>},
                                             {"NoHints", "1", sdk::create_fn<NoHints>}};
     world_.modules.add_builtin(plugins);
     for (const char* scheduler : {"one", "two"}) {
@@ -68,7 +84,7 @@ class ProfilesPolicyTest : public ::testing::Test {
       spec.scheduler_name = scheduler;
       spec.at(ExtensionPoint::kFilter) = {{"NodeTaint"}, {"NodeAdd"}};
       if (scheduler == std::string("two")) {
-        spec.at(ExtensionPoint::kFilter) = {{"NodeAdd"}, {"Nothing"}, {"NoHints"}};
+        spec.at(ExtensionPoint::kFilter) = {{"NodeAdd"}, {"Nothing"}, {"ByName"}, {"NoHints"}};
       }
       EXPECT_TRUE(policy_.add(world_.make(spec)));
     }
@@ -100,7 +116,7 @@ class ProfilesPolicyTest : public ::testing::Test {
   using Texts = std::vector<std::string>;
   testing::World world_;
   ClusterState cluster_;
-  ProfilesPolicy policy_{world_.env.reasons, world_.env.objects, cluster_};
+  ProfilesPolicy policy_{world_.env, cluster_};
 };
 
 TEST_F(ProfilesPolicyTest, EachProfileIsAskedByItself) {
@@ -127,6 +143,20 @@ TEST_F(ProfilesPolicyTest, WithoutAListEveryEventWithAnEmptyOneNone) {
             Texts{"two/NoHints=Queue"});
   EXPECT_EQ(answers(unschedulable_timeout_event()), Texts{})
       << "a wildcard is for those who registered it";
+}
+
+TEST_F(ProfilesPolicyTest, APluginMaySayThatAnEventHelpsOnlyWhoNamesItsObject) {
+  const auto narrowed = [&](uint32_t action) {
+    Texts texts;
+    for (const PluginKey key : policy_.interested(event("berths", action))) {
+      texts.push_back(
+          std::string(world_.frameworks.at(key >> 16)->plugin_name(static_cast<PluginIndex>(key))) +
+          (policy_.named_only(key, event("berths", action)) ? "=named" : "=all"));
+    }
+    return texts;
+  };
+  EXPECT_EQ(narrowed(PLIMSOLL_ACTION_ADD), (Texts{"ByName=named", "NoHints=all"}));
+  EXPECT_EQ(narrowed(PLIMSOLL_ACTION_UPDATE), (Texts{"ByName=all", "NoHints=all"}));
 }
 
 TEST_F(ProfilesPolicyTest, APluginsOwnCallConcernsItInEveryProfile) {

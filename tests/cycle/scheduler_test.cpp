@@ -16,7 +16,7 @@
 #include "framework/api/symbols.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 
-namespace plimsoll {
+namespace plimsoll::scheduler_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -672,4 +672,4 @@ TEST(SchedulerCreate, SaysEverythingThatIsWrongWithTheProfiles) {
 }
 
 }  // namespace
-}  // namespace plimsoll
+}  // namespace plimsoll::scheduler_test

@@ -9,8 +9,8 @@
 namespace plimsoll {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr const char* kNrt = "noderesourcetopologies.v1alpha2.topology.node.k8s.io";
 

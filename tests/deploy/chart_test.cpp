@@ -536,7 +536,7 @@ TEST_P(RightsByProfileTest, AreThoseThatItsPluginsUse) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Profiles, RightsByProfileTest,
-                         testing::Values("bare", "default-scheduler", "hami",
+                         testing::Values("bare", "coscheduling", "default-scheduler", "hami",
                                          "koordinator-deviceshare", "koordinator-migrated",
                                          "kube-scheduler", "scheduler-plugins-nrt",
                                          "scheduler-plugins-nrt-uncached", "topology", "wide-pods"),

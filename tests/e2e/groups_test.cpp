@@ -3,11 +3,14 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/e2e/e2e_test.hpp"
 #include "tests/e2e/facts.hpp"
+#include "tests/support/environment.hpp"
 
 namespace plimsoll::test {
 namespace {
@@ -130,6 +133,36 @@ TEST_F(GroupsTest, AllInOneRack) {
   EXPECT_EQ(wait_bound("p-1") + wait_bound("p-2"), "b1b2");
 }
 
+// Kill -9 while bindings are under way, in full length (PLIMSOLL_LONG=1) twenty times.
+TEST_F(GroupsTest, TheRestOfAGroupIsPlacedFirstByTheNextScheduler) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  for (int round = 0; round < (in_full_length() ? 20 : 2); ++round) {
+    const std::string rack = "r" + std::to_string(round);
+    for (const char* name : {"-a", "-b", "-c", "-d"}) add_node(rack + name, 6, rack);
+    add_group(rack, 24, {{"topology", {{{"key", "example.com/rack"}}}}});
+    std::vector<std::string> members, singles;
+    for (int i = 0; i < 24; ++i)
+      add_member(members.emplace_back(rack + "-" + std::to_string(i)), rack, "1");
+    const auto bound = [&](const std::vector<std::string>& pods) {
+      return std::ranges::count_if(pods, [&](const auto& name) { return !node_of(name).empty(); });
+    };
+    ASSERT_TRUE(eventually(30s, [&] { return bound(members) > 0; })) << tail(log(), 30);
+    for (int i = 0; i < 4; ++i) {
+      singles.push_back("single-" + std::to_string(round) + "-" + std::to_string(i));
+      create_pod({.name = singles.back(), .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+    }
+    ASSERT_NO_FATAL_FAILURE(start());
+    ASSERT_TRUE(eventually(30s, [&] { return bound(members) == 24; })) << tail(log(), 30);
+    for (const std::string& name : members) EXPECT_THAT(node_of(name), StartsWith(rack)) << name;
+    EXPECT_EQ(bound(singles), 0);
+    for (const auto* pods : {&singles, &members}) {
+      for (const std::string& name : *pods) remove(pods_path(name));
+    }
+    for (const char* name : {"-a", "-b", "-c", "-d"})
+      remove(std::string(kNodes) + "/" + rack + name);
+  }
+}
+
 TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
   create("/apis/scheduling.k8s.io/v1/priorityclasses", {{"apiVersion", "scheduling.k8s.io/v1"},
                                                         {"kind", "PriorityClass"},
@@ -173,6 +206,67 @@ TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
   for (const char* name : {"a", "b"}) nodes.insert(wait_bound(name));
   EXPECT_EQ(nodes, (std::set<std::string>{"n1", "n2"})) << tail(log(), 30);
   EXPECT_TRUE(wait_condition("train", "Scheduled"));
+}
+
+// The CRD as scheduler-plugins has it (config/crd/bases), and a profile as it is written for its
+// Coscheduling.
+TEST_F(GroupsTest, PodGroupsOfCoschedulingByTheirLabel) {
+  const auto amount = [](const char* format) {
+    return json{{"type", "integer"}, {"format", format}};
+  };
+  json min_member = amount("int32");
+  min_member["minimum"] = 1;
+  const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  const json spec = {{"type", "object"},
+                     {"properties",
+                      {{"minMember", min_member},
+                       {"minResources", any},
+                       {"scheduleTimeoutSeconds", amount("int32")}}}};
+  create(
+      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      {{"apiVersion", "apiextensions.k8s.io/v1"},
+       {"kind", "CustomResourceDefinition"},
+       {"metadata", {{"name", "podgroups.scheduling.x-k8s.io"}}},
+       {"spec",
+        {{"group", "scheduling.x-k8s.io"},
+         {"scope", "Namespaced"},
+         {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}, {"shortNames", {"pg", "pgs"}}}},
+         {"versions",
+          {{{"name", "v1alpha1"},
+            {"served", true},
+            {"storage", true},
+            {"subresources", {{"status", json::object()}}},
+            {"schema",
+             {{"openAPIV3Schema",
+               {{"type", "object"}, {"properties", {{"spec", spec}, {"status", any}}}}}}}}}}}}});
+  const std::string labelled =
+      "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/" + ns() + "/podgroups";
+  ASSERT_TRUE(eventually(30s, [&] { return client().get(labelled).status == 200; }));
+  add_node("n1", 4);
+  ASSERT_NO_FATAL_FAILURE(start({.kubeconfig = cluster().kubeconfig_token(),
+                                 .config = "examples/profiles/coscheduling.yaml"}));
+  const char* const scheduler_name = "gang-scheduler";
+  for (const char* name : {"a", "b", "c"}) {
+    json pod = pod_object({.name = name, .scheduler = scheduler_name, .requests = {{"cpu", "3"}}});
+    pod["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "train";
+    create(pods_path(), pod);
+  }
+  create(labelled, {{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                    {"kind", "PodGroup"},
+                    {"metadata", {{"name", "train"}}},
+                    {"spec", {{"minMember", 3}}}});
+  EXPECT_THAT(wait_refused("c"),
+              HasSubstr("PodGroup " + ns() + "/train gets rejected due to Pod b"));
+  create_pod({.name = "single", .scheduler = scheduler_name, .requests = {{"cpu", "4"}}});
+  EXPECT_EQ(wait_bound("single"), "n1") << "nothing is held: " << tail(log(), 30);
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(node_of(name), "") << name;
+  remove(pods_path("single"));
+  for (const char* node : {"n2", "n3"}) add_node(node, 4);
+  std::set<std::string> nodes;
+  for (const char* name : {"a", "b", "c"}) nodes.insert(wait_bound(name));
+  EXPECT_EQ(nodes, (std::set<std::string>{"n1", "n2", "n3"})) << tail(log(), 30);
+  // The controller of scheduler-plugins writes the status.
+  EXPECT_FALSE(client().get(labelled + "/train").json().contains("status"));
 }
 
 }  // namespace

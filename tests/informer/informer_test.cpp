@@ -71,11 +71,11 @@ class WritingInbox final : public Inbox {
   }
 };
 
-std::string list(const std::string& items) {
+std::string list_text(const std::string& items) {
   return R"({"metadata":{"resourceVersion":"10"},"items":[)" + items + "]}";
 }
 
-std::string pod(const std::string& name, const std::string& more, const std::string& version) {
+std::string pod_text(const std::string& name, const std::string& more, const std::string& version) {
   return R"({"metadata":{"name":")" + name + R"(","namespace":"n","uid":"u-)" + name +
          R"(","resourceVersion":")" + version + R"("},"spec":{)" + more +
          R"("containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}]}})";
@@ -87,11 +87,12 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
     if (request.asks("watch=true")) {
       exchange.open_stream();
       if (request.asks("/pods")) {
-        exchange.chunk(R"({"type":"MODIFIED","object":)" + pod("a", R"("nodeName":"n1",)", "11") +
-                       "}\n" + R"({"type":"ADDED","object":)" +
-                       pod("bad", R"("nodeName":"n1","priority":"high",)", "12") + "}\n" +
-                       R"({"type":"DELETED","object":)" + pod("bad", "", "13") + "}\n" +
-                       R"({"type":"DELETED","object":)" + pod("a", "", "14") + "}\n");
+        exchange.chunk(R"({"type":"MODIFIED","object":)" +
+                       pod_text("a", R"("nodeName":"n1",)", "11") + "}\n" +
+                       R"({"type":"ADDED","object":)" +
+                       pod_text("bad", R"("nodeName":"n1","priority":"high",)", "12") + "}\n" +
+                       R"({"type":"DELETED","object":)" + pod_text("bad", "", "13") + "}\n" +
+                       R"({"type":"DELETED","object":)" + pod_text("a", "", "14") + "}\n");
       } else if (request.asks("/nodes")) {
         exchange.chunk(
             R"({"type":"DELETED","object":{"metadata":{"name":"n1","uid":"un","resourceVersion":"3"}}})"
@@ -102,13 +103,14 @@ TEST(ApiServerInformer, DecodesAndPostsInOrder) {
       EXPECT_THAT(request.target, HasSubstr("fieldSelector=status.phase%21%3DSucceeded"));
       EXPECT_THAT(request.target, AllOf(HasSubstr("limit="), Not(HasSubstr("resourceVersion"))))
           << "a lagging cache must not be believed";
-      exchange.reply(200, list(pod("a", "", "1")));
+      exchange.reply(200, list_text(pod_text("a", "", "1")));
     } else if (request.asks("/nodes")) {
       EXPECT_THAT(request.target, HasSubstr("resourceVersion=0"));
-      exchange.reply(200, list(R"({"metadata":{"name":"n1","uid":"un","resourceVersion":"2"},
+      exchange.reply(200, list_text(R"({"metadata":{"name":"n1","uid":"un","resourceVersion":"2"},
           "status":{"allocatable":{"cpu":"4"}}})"));
     } else if (crd_installed) {
-      exchange.reply(200, list(R"({"metadata":{"name":"x","uid":"ux","resourceVersion":"5"}})"));
+      exchange.reply(200,
+                     list_text(R"({"metadata":{"name":"x","uid":"ux","resourceVersion":"5"}})"));
     } else {
       exchange.reply(404, "404 page not found");
     }
@@ -176,12 +178,12 @@ TEST(ApiServerInformer, AKindMayBeAddedLate) {
       }
       exchange.hang();
     } else if (request.asks("/late")) {
-      exchange.reply(200, list(R"({"metadata":{"name":"x","namespace":"n","uid":"ux",)"
-                               R"("resourceVersion":"5"}})"));
+      exchange.reply(200, list_text(R"({"metadata":{"name":"x","namespace":"n","uid":"ux",)"
+                                    R"("resourceVersion":"5"}})"));
     } else if (request.asks("/missing")) {
       exchange.reply(404, "404 page not found");
     } else {
-      exchange.reply(200, list(""));
+      exchange.reply(200, list_text(""));
     }
   });
   auto client = test::client_for(server.url());
@@ -239,10 +241,10 @@ TEST(ApiServerInformer, CountsTheObjectsThatCannotBeReadUntilTheyCanOrGo) {
         exchange.hang();
       }
     } else if (request.asks("/services")) {
-      exchange.reply(200, list(service("a", "7") + "," + service("b", "7") + "," +
-                               service("c", R"({"app":"c"})")));
+      exchange.reply(200, list_text(service("a", "7") + "," + service("b", "7") + "," +
+                                    service("c", R"({"app":"c"})")));
     } else {
-      exchange.reply(200, list(""));
+      exchange.reply(200, list_text(""));
     }
   });
   auto client = test::client_for(server.url());
@@ -280,7 +282,7 @@ TEST(ApiServerInformer, ARelistReadsEveryKind) {
     } else if (request.asks("/things") && blocked) {
       exchange.reply(503, "starting");
     } else {
-      exchange.reply(200, list(""));
+      exchange.reply(200, list_text(""));
     }
   });
   auto client = test::client_for(server.url());

@@ -36,7 +36,7 @@ class Kubeconfig : public ::testing::Test {
   std::string write(const std::string& name, const std::string& text) {
     const auto file = dir_ / name;
     std::filesystem::create_directories(file.parent_path());
-    EXPECT_TRUE(test::write_file(file, text));
+    EXPECT_TRUE(plimsoll::test::write_file(file, text));
     return file.string();
   }
 
@@ -56,7 +56,7 @@ class Kubeconfig : public ::testing::Test {
     return load_server_access(options);
   }
 
-  test::TempDir dir_;
+  plimsoll::test::TempDir dir_;
 };
 
 TEST_F(Kubeconfig, ReadsAFileAsKubectlWritesIt) {

@@ -558,7 +558,7 @@ TEST_F(LeaderElectorTest, PartsOfASecondAreRoundedUp) {
 // still be under way.
 TEST(Leadership, IsNeverSharedByTwo) {
   set_log_level(LogLevel::kError);
-  std::mt19937 random(test::test_seed());
+  std::mt19937 random(plimsoll::test::test_seed());
   const auto pick = [&random](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };

@@ -150,7 +150,7 @@ TEST(ProtobufWatch, AFrameThatIsTooLongEndsTheStream) {
 }
 
 TEST(ProtobufWire, DamagedBytesNeverCrash) {
-  std::mt19937 random(test::test_seed());
+  std::mt19937 random(plimsoll::test::test_seed());
   const std::string a_list = list({pod("a", "1"), pod("b", "2")});
   const std::string a_watch = frame("ADDED", pod("a", "1")) + frame("BOOKMARK", pod("", "9"));
   for (int round = 0; round < 20'000; ++round) {

@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Time passes by waiting for it.
-class FakeClock final : public ElectionClock {
+class MarkClock final : public ElectionClock {
  public:
   BootClock::time_point now() override { return time_; }
   std::chrono::system_clock::time_point wall_now() override { return {}; }
@@ -31,7 +31,7 @@ class FakeClock final : public ElectionClock {
 };
 
 // A lease in a server whose next answers may be errors; a lost one is carried out.
-class FakeStore final : public LeaseStore {
+class MarkStore final : public LeaseStore {
  public:
   struct Fault {
     ErrorCode code;
@@ -69,7 +69,7 @@ class FakeStore final : public LeaseStore {
 
 class StartMarkTest : public ::testing::Test {
  protected:
-  using Fault = FakeStore::Fault;
+  using Fault = MarkStore::Fault;
   static LeaseRecord held_by(const std::string& holder) {
     LeaseRecord record;
     record.holder = holder;
@@ -78,8 +78,8 @@ class StartMarkTest : public ::testing::Test {
   StartMark mark(const std::string& identity) { return {store_, identity, "ns/name", clock_}; }
   std::optional<bool> take(const std::string& identity) { return mark(identity).take({}); }
 
-  FakeStore store_;
-  FakeClock clock_;
+  MarkStore store_;
+  MarkClock clock_;
 };
 
 TEST_F(StartMarkTest, AllIsWellAfterAReleaseOrAtTheVeryFirstStart) {

@@ -201,7 +201,7 @@ TEST(Wire, ArbitraryBytesNeverCrash) {
       "\n",
       R"({"kind":"List","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"}},{}]})",
       "{}[]\",:\\\n\t0123456789eE+-.truefalsnl\xc3\xa9\xff\x00"};
-  std::mt19937 random(test::test_seed());
+  std::mt19937 random(plimsoll::test::test_seed());
   ObjectReader reader;
   for (int round = 0; round < 20'000; ++round) {
     std::string bytes = seeds[random() % 4] + seeds[random() % 4];

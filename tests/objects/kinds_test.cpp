@@ -314,6 +314,34 @@ TEST(PodGroupKind, NamesWhatItCannotHonourOrRead) {
   }
 }
 
+// Of Coscheduling: nothing of scheduling.k8s.io's fields, and no condition, counts.
+TEST(PodGroupKind, IsReadInCoschedulingsFormToo) {
+  const auto of = [](const std::string& spec) {
+    return decode_object("podgroups.v1alpha1.scheduling.x-k8s.io", "ns", "g",
+                         R"({"metadata": {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z",
+                             "annotations": {"topology.plimsoll.io/required": "rack"}},
+                             "spec": {)" +
+                             spec + R"(},
+                             "status": {"phase": "Running", "conditions": [
+                               {"type": "PodGroupInitiallyScheduled", "status": "True"}]}})");
+  };
+  const ObjectRef read = of(R"("minMember": 16, "minResources": {"cpu": 3}, "priority": 7,
+                               "scheduleTimeoutSeconds": 5, "disruptionMode": {"all": {}})");
+  const PodGroup& group = pod_group(read);
+  EXPECT_EQ(group.unreadable, "");
+  EXPECT_EQ(group.min_count, 16);
+  EXPECT_EQ(group.uid + group.required_topology, "urack");
+  EXPECT_EQ(group.object.meta.creation_ms, 1'767'225'600'000);
+  EXPECT_EQ(group.priority, 0);
+  EXPECT_FALSE(group.disrupts_all);
+  EXPECT_EQ(group.status, "");
+  for (const char* least : {"", R"("minMember": 0)", R"("minMember": -3)", R"("minMember": null)"})
+    EXPECT_EQ(pod_group(of(least)).min_count, 1) << least;
+  for (const char* bad :
+       {R"("minMember": 2147483648)", R"("minMember": "3")", R"("minMember": 1.5)"})
+    EXPECT_NE(pod_group(of(bad)).unreadable, "") << bad;
+}
+
 TEST(PodGroupKind, AsksForDomainsByAnnotationToo) {
   const auto of = [](const std::string& spec) {
     return decode_object("podgroups.v1beta1.scheduling.k8s.io", "ns", "g",

@@ -24,6 +24,8 @@ class MoveTest : public QueueTest {
     };
     const auto queue = [&](PluginIndex plugin) {
       const auto said = policy_.says.find(plugin);
+      if (policy_.named_only(plugin_key(0, plugin), event) && !FakePolicy::names(*pod.pod, event))
+        return false;
       return registered(plugin) &&
              (said == policy_.says.end() || said->second == QueueHint::kQueue);
     };
@@ -65,6 +67,58 @@ TEST_F(MoveTest, AsksNobodyWhoseEventItIsNot) {
   EXPECT_EQ(policy_.asked, (Asked{{"ports", kPorts}, {"both", kPorts}}));
 }
 
+constexpr std::string_view kClaims = "resourceclaims.v1.resource.k8s.io";
+
+ClusterEvent claim_event(std::string_view resource, const std::string& name) {
+  auto object = std::make_shared<RawObject>();
+  object->resource = resource;
+  object->ns = "ns";
+  object->name = name;
+  return object_event(nullptr, object);
+}
+
+std::string with_claim(const std::string& name) {
+  return R"(,"resourceClaims":[{"name":"a","resourceClaimName":")" + name + R"("},)" +
+         R"({"name":"b","resourceClaimName":")" + name + R"("}])";
+}
+
+TEST_F(MoveTest, AnEventOfAClaimAsksOnlyThePodsThatNameIt) {
+  policy_.registered.push_back(
+      {plugin_key(0, kPorts), {symbols_.intern(kClaims), PLIMSOLL_ACTION_ADD, 0}});
+  policy_.registered.push_back(
+      {plugin_key(0, kFit), {symbols_.intern("persistentvolumeclaims"), PLIMSOLL_ACTION_ADD, 0}});
+  policy_.says = {{kPorts, QueueHint::kSkip}, {kFit, QueueHint::kSkip}};
+  const auto waits = [&](const std::string& name, const std::string& extra) {
+    queue_.add(pod(name, 0, extra), now_);
+    ASSERT_EQ(pop(), name);
+    reject(name, {kPorts, kFit});
+  };
+  for (int i = 0; i < 2000; ++i)
+    waits("p" + std::to_string(i), with_claim("c" + std::to_string(i)));
+  waits("v", R"(,"volumes":[{"name":"scratch","ephemeral":{}},)"
+             R"({"name":"d","persistentVolumeClaim":{"claimName":"data"}}])");
+  queue_.move_all(claim_event(kClaims, "c7"), now_);
+  EXPECT_EQ(policy_.asked.size(), 2000U + 1) << "all, unless the plugin says whom it may help";
+
+  using Asked = std::vector<std::pair<std::string, PluginIndex>>;
+  policy_.by_name = {kPorts, kFit};
+  const auto asked = [&](std::string_view resource, const std::string& name) {
+    policy_.asked.clear();
+    queue_.move_all(claim_event(resource, name), now_);
+    return policy_.asked;
+  };
+  EXPECT_EQ(asked(kClaims, "c7"), (Asked{{"p7", kPorts}}));
+  EXPECT_EQ(asked(kClaims, "nobodys"), Asked());
+  EXPECT_EQ(asked("persistentvolumeclaims", "data"), (Asked{{"v", kFit}}));
+  EXPECT_EQ(asked("persistentvolumeclaims", "v-scratch"), (Asked{{"v", kFit}}));
+  // What a pod names may change while it waits: a claim was made from its template.
+  queue_.update(pod("p7", 0, with_claim("other")), now_);
+  EXPECT_EQ(asked(kClaims, "c7"), Asked());
+  EXPECT_EQ(asked(kClaims, "other"), (Asked{{"p7", kPorts}}));
+  queue_.remove("uid-p7");
+  EXPECT_EQ(asked(kClaims, "other"), Asked());
+}
+
 TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
   std::mt19937 random(test::test_seed());
   const auto some = [&](int of) { return static_cast<int>(random() % static_cast<unsigned>(of)); };
@@ -74,16 +128,22 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
       {plugin_key(0, kPorts), {symbols_.intern(kResourceNode), PLIMSOLL_ACTION_ADD, 0}});
   policy_.registered.push_back(
       {plugin_key(0, kClosed), {symbols_.intern(kResourcePod), PLIMSOLL_ACTION_DELETE, 0}});
+  for (const PluginIndex plugin : kPlugins) {
+    policy_.registered.push_back(
+        {plugin_key(0, plugin), {symbols_.intern(kClaims), PLIMSOLL_ACTION_ADD, 0}});
+  }
   const ClusterEvent events[] = {node_added(node()), node_deleted(node()),
                                  assigned_pod_deleted(pod("placed")),
-                                 assigned_pod_added(pod("placed"))};
+                                 assigned_pod_added(pod("placed")), claim_event(kClaims, "c0")};
   for (int step = 0; step < 5000 && !HasFailure(); ++step) {
     now_ += some(900);
     const std::string name = "p" + std::to_string(some(30));
     switch (some(8)) {
       case 0:
       case 1:
-        queue_.update(pod(name, some(3), some(4) == 0 ? kGated : ""), now_);
+        queue_.update(pod(name, some(3),
+                          (some(4) == 0 ? kGated : "") + with_claim("c" + std::to_string(some(2)))),
+                      now_);
         break;
       case 2:
       case 3:
@@ -105,6 +165,8 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
         } else {
           policy_.closed_for.erase(name);
         }
+        if (const PluginIndex plugin = kPlugins[some(4)]; !policy_.by_name.erase(plugin))
+          policy_.by_name.insert(plugin);
         policy_.says[kPlugins[some(4)]] = some(2) == 0 ? QueueHint::kSkip : QueueHint::kQueue;
         break;
       case 6:
@@ -113,7 +175,7 @@ TEST_F(MoveTest, RandomEventsMoveWhatThePlainLoopMoves) {
         if (some(5) == 0) queue_.flush(now_);
         break;
       case 7:
-        check(events[some(4)]);
+        check(events[some(5)]);
         break;
     }
   }
@@ -128,16 +190,18 @@ class GroupQueueTest : public QueueTest {
     return pod(name, priority, R"(,"schedulingGroup":{"podGroupName":")" + group + "\"}" + extra);
   }
   void known(const std::string& name, size_t needed, int priority = 0, size_t placed = 0) {
-    policy_.groups[name] = {true, priority, needed, placed, {}};
-    queue_.group_changed("ns", name, now_);
+    policy_.groups[name] = {
+        .known = true, .priority = priority, .needed = needed, .placed = placed};
+    queue_.group_changed(named(name), now_);
   }
+  static GroupName named(std::string_view name) { return {GroupKind::kPodGroup, "ns", name}; }
   QueuedGroup& popped_group() {
     QueuedPod* popped = queue_.pop();
     if (popped == nullptr || popped->group == nullptr) throw std::runtime_error("no group");
     return *popped->group;
   }
   std::string gate(const std::string& group = "g") {
-    return SchedulingQueue::gate_message(*queue_.group("ns", group));
+    return SchedulingQueue::gate_message(*queue_.group(named(group)));
   }
   std::array<size_t, 4> sizes() {
     const SchedulingQueue::Sizes all = queue_.sizes();
@@ -157,7 +221,7 @@ TEST_F(GroupQueueTest, WaitsForTheGroupThenForItsQuorumThenForEachOfItsPods) {
   queue_.add(member("c", "g", kGated), now_);
   EXPECT_EQ(sizes(), (Counts{0, 0, 0, 3}));
   EXPECT_EQ(gate(), "") << "the plugin that holds c says why";
-  EXPECT_EQ(view(queue_.group("ns", "g")->held->pod->meta.name), "c");
+  EXPECT_EQ(view(queue_.group(named("g"))->held->pod->meta.name), "c");
   queue_.add(member("d"), now_);
   EXPECT_EQ(place("d"), "gated");
   queue_.update(member("c"), now_);
@@ -194,6 +258,28 @@ TEST_F(GroupQueueTest, IsOrderedByItsOwnPriorityAndTime) {
   EXPECT_EQ(popped_group().name, "high");
   EXPECT_EQ(pop(), "single");
   EXPECT_EQ(popped_group().name, "low");
+}
+
+TEST_F(GroupQueueTest, WhatIsMissingOfOneThatRunsInPartGoesFirstAndWaitsASecondAtMost) {
+  known("part", 2);
+  queue_.add(pod("single"), now_);
+  for (const char* name : {"a", "b"}) queue_.add(member(name, "part"), now_ + 5);
+  known("part", 3, 0, 1);  // while it is active
+  QueuedGroup& group = popped_group();
+  EXPECT_EQ(group.name, "part");
+  EXPECT_EQ(pop(), "single");
+  for (int i = 0; i < 4; ++i) {
+    queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
+    add_node();
+    EXPECT_EQ(place("a"), "backoff");
+    EXPECT_LE(queue_.backoff_expiry(group.entry) - now_, 1000);
+    queue_.flush(now_ += 2000);
+    EXPECT_EQ(popped_group().name, "part");
+  }
+  known("part", 1, 0, 1);  // enough run
+  queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
+  add_node();
+  EXPECT_GT(queue_.backoff_expiry(group.entry) - now_, 5000);
 }
 
 TEST_F(GroupQueueTest, ARefusalIsKeptByKindAndHasOneBackoff) {
@@ -246,12 +332,12 @@ TEST_F(GroupQueueTest, WhatPluginsOfAnotherProfileSaidIsForgotten) {
   queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
   queue_.add(pod("b", 0, in_g + kGated, "", "other"), now_);
   EXPECT_EQ(place("b"), "gated");
-  EXPECT_EQ(queue_.group("ns", "g")->entry.rejectors, std::set<PluginIndex>{kGates});
+  EXPECT_EQ(queue_.group(named("g"))->entry.rejectors, std::set<PluginIndex>{kGates});
   queue_.remove("uid-b");
   queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
   queue_.add(pod("c", 0, in_g, "", "other"), now_);
   queue_.remove("uid-a");
-  EXPECT_EQ(queue_.group("ns", "g")->entry.rejectors, std::set<PluginIndex>{});
+  EXPECT_EQ(queue_.group(named("g"))->entry.rejectors, std::set<PluginIndex>{});
   EXPECT_EQ(place("c"), "active");
 }
 
@@ -283,7 +369,7 @@ TEST_F(GroupQueueTest, IsWokenByAnyPodsOwnChangeAndByAnotherWish) {
   queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
   EXPECT_EQ(place("a"), "unschedulable");
   policy_.groups["g"].wish = "any rack";
-  queue_.group_changed("ns", "g", now_);
+  queue_.group_changed(named("g"), now_);
   EXPECT_EQ(place("a"), "active");
 }
 
@@ -304,7 +390,154 @@ TEST_F(GroupQueueTest, AStrangersGroupCostsAsMuchAsItHasPods) {
     queue_.remove("uid-p" + std::to_string(i));
     queue_.remove("uid-q" + std::to_string(i));
   }
-  EXPECT_EQ(queue_.group("ns", "g"), nullptr);
+  EXPECT_EQ(queue_.group(named("g")), nullptr);
+}
+
+// ---- groups that a label names
+
+class LabelledGroupTest : public GroupQueueTest {
+ protected:
+  PodRef labelled(const std::string& name, const std::string& group = "g", int priority = 0,
+                  const std::string& extra = "") {
+    const std::string labels =
+        group.empty() ? "" : R"("scheduling.x-k8s.io/pod-group":")" + group + '"';
+    auto decoded =
+        decode_pod(R"({"metadata":{"name":")" + name + R"(","namespace":"ns","uid":"uid-)" + name +
+                       R"(","labels":{)" + labels + R"(}},"spec":{"priority":)" +
+                       std::to_string(priority) + extra + "}}",
+                   symbols_);
+    EXPECT_TRUE(decoded.has_value()) << decoded.error().message;
+    return *decoded;
+  }
+  static GroupName by_label(std::string_view name) {
+    return {GroupKind::kCoscheduling, "ns", name};
+  }
+  void known(const std::string& name, size_t needed, int64_t since_ms) {
+    GroupFacts& facts = policy_.groups[name] = {};
+    facts.known = true;
+    facts.needed = needed;
+    facts.since_ms = since_ms;
+    queue_.group_changed(by_label(name), now_);
+  }
+};
+
+TEST_F(LabelledGroupTest, IsAnotherOneThanThePodGroupOfItsName) {
+  queue_.add(labelled("a"), now_);
+  queue_.add(member("b"), now_);
+  EXPECT_EQ(queue_.group(by_label("g"))->members.size(), 1U);
+  EXPECT_EQ(queue_.group(named("g"))->members.size(), 1U);
+  EXPECT_EQ(SchedulingQueue::gate_message(*queue_.group(by_label("g"))),
+            "PodGroup not found: ns/g");
+  known("g", 2, kStart);
+  EXPECT_EQ(SchedulingQueue::gate_message(*queue_.group(by_label("g"))),
+            "pre-filter pod a cannot find enough sibling pods, current pods number: 1, minMember "
+            "of group: 2");
+  policy_.groups["g"] = {.problem = "minMember is no number"};
+  queue_.group_changed(by_label("g"), now_);
+  EXPECT_EQ(SchedulingQueue::gate_message(*queue_.group(by_label("g"))),
+            "pod group ns/g: minMember is no number");
+}
+
+TEST_F(LabelledGroupTest, IsOrderedByItsHighestPodThenByItsTimeOrLastFailure) {
+  known("old", 1, kStart - 2000);
+  known("new", 1, kStart - 1000);
+  queue_.add(labelled("n", "new"), now_);
+  queue_.add(labelled("o", "old"), now_ + 5);
+  QueuedGroup& old = popped_group();
+  EXPECT_EQ(old.name, "old");
+  queue_.reject_group(old, {{labelled("o"), {kFit}, {}}}, now_);
+  queue_.activate("uid-o", now_);
+  EXPECT_EQ(popped_group().name, "new") << "who failed lets others pass";
+  queue_.reject_group(*queue_.entry("uid-n")->group, {}, now_ + 1);
+  queue_.activate("uid-n", now_ + 1);
+  // A pod of higher priority takes its group along, as long as it is there.
+  queue_.add(labelled("n2", "new", 7), now_);
+  queue_.add(pod("single", 5), now_);
+  queue_.add(labelled("n3", "new", 9), now_);
+  queue_.remove("uid-n3");
+  EXPECT_EQ(popped_group().name, "new");
+  queue_.reject_group(*queue_.entry("uid-n")->group, {}, now_ + 1);
+  queue_.activate("uid-n", now_ + 1);
+  queue_.remove("uid-n2");
+  EXPECT_EQ(pop(), "single");
+  EXPECT_EQ(popped_group().name, "old");
+}
+
+TEST_F(LabelledGroupTest, PodsComeIntoItAndOutOfItByTheirLabel) {
+  known("g", 2, kStart);
+  queue_.add(labelled("a"), now_);
+  queue_.add(labelled("b", ""), now_);
+  EXPECT_EQ(place("a"), "gated");
+  EXPECT_EQ(place("b"), "active");
+  queue_.update(labelled("b"), now_);
+  EXPECT_EQ(place("a"), "active");
+  EXPECT_EQ(popped_group().members.size(), 2U);
+  queue_.reject_group(*queue_.entry("uid-a")->group, {{labelled("a"), {kFit}, {}}}, now_);
+  queue_.update(labelled("a", "other"), now_);
+  EXPECT_EQ(place("a"), "gated");
+  EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 1U);
+  queue_.update(labelled("b", ""), now_);
+  EXPECT_EQ(queue_.group(by_label("g")), nullptr);
+  EXPECT_EQ(pop(), "b");
+  // In flight: it counts when the attempt is over.
+  queue_.update(labelled("b", "other"), now_);
+  EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 1U);
+  reject("b", {kFit});
+  EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 2U);
+  queue_.update(labelled("a", ""), now_);
+  queue_.update(labelled("b", ""), now_);
+  EXPECT_EQ(queue_.group(by_label("other")), nullptr);
+  EXPECT_EQ(sizes(), (Counts{2, 0, 0, 0}));
+}
+
+TEST_F(LabelledGroupTest, WhoIsGatedHoldsNoOthersIfTheyAreEnough) {
+  known("g", 2, kStart);
+  queue_.add(labelled("c", "g", 0, kGated), now_);
+  queue_.add(labelled("a"), now_);
+  EXPECT_EQ(place("a"), "gated") << "who is gated does not count";
+  queue_.add(labelled("b"), now_);
+  EXPECT_EQ(place("a"), "active");
+  EXPECT_EQ(place("c"), "gated");
+  EXPECT_EQ(sizes(), (Counts{2, 0, 0, 1}));
+  queue_.update(labelled("c"), now_);
+  EXPECT_EQ(place("c"), "active");
+  EXPECT_EQ(popped_group().members.size(), 3U);
+}
+
+// 10,000 pods of as many priorities, gated and not, that come, move and go.
+TEST_F(LabelledGroupTest, CostsAsMuchAsItHasPods) {
+  constexpr int kPods = 10'000;
+  known("g", kPods / 2, kStart);
+  known("h", kPods, kStart);
+  const auto name = [](int i) { return "p" + std::to_string(i); };
+  for (int i = 0; i < kPods; ++i)
+    queue_.add(labelled(name(i), "g", i, i % 2 == 0 ? "" : kGated), now_);
+  EXPECT_EQ(queue_.group(by_label("g"))->members.size(), size_t{kPods} / 2);
+  EXPECT_LE(policy_.gates_run, 4 * kPods);
+  policy_.gates_run = 0;
+  for (int i = 0; i < kPods; ++i) queue_.update(labelled(name(i), "h", i), now_);
+  EXPECT_EQ(queue_.group(by_label("g")), nullptr);
+  EXPECT_EQ(queue_.group(by_label("h"))->priorities.size(), size_t{kPods});
+  EXPECT_LE(policy_.gates_run, 4 * kPods);
+  EXPECT_EQ(sizes(), (Counts{kPods, 0, 0, 0}));
+  for (int i = 0; i < kPods; ++i) queue_.remove("uid-" + name(i));
+  EXPECT_EQ(queue_.group(by_label("h")), nullptr);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0}));
+}
+
+TEST_F(LabelledGroupTest, IsLeftAloneForAsLongAsItIsToBe) {
+  known("g", 1, kStart);
+  policy_.groups["g"].least_backoff_ms = 30'000;
+  queue_.add(labelled("a"), now_);
+  QueuedGroup& group = popped_group();
+  queue_.reject_group(group, {{labelled("a"), {kFit}, {}}}, now_);
+  add_node();
+  EXPECT_EQ(place("a"), "error-backoff") << "an idle loop does not take it";
+  EXPECT_EQ(queue_.backoff_expiry(group.entry) - now_, 30'000);
+  queue_.flush(now_ + 29'000);
+  EXPECT_EQ(queue_.pop(), nullptr);
+  queue_.flush(now_ + 31'000);
+  EXPECT_EQ(place("a"), "active");
 }
 
 TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
@@ -329,7 +562,7 @@ TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
         break;
       case 4:
         policy_.groups.erase(group);
-        queue_.group_changed("ns", group, now_);
+        queue_.group_changed(named(group), now_);
         break;
       case 5:
         add_node();
@@ -380,7 +613,7 @@ TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
     ASSERT_EQ(seen, waiting.size()) << i;
   }
   for (const auto& [name, there] : std::exchange(waiting, {})) queue_.remove("uid-" + name);
-  EXPECT_EQ(queue_.group("ns", "g0"), nullptr) << "nothing is left of a group without pods";
+  EXPECT_EQ(queue_.group(named("g0")), nullptr) << "nothing is left of a group without pods";
   EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0}));
 }
 

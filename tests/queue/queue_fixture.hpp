@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,11 +46,14 @@ class FakePolicy : public QueuePolicy {
                                                                  : std::nullopt;
   }
   bool wakes_whom_it_gates(PluginKey gate) override { return wakes == gate; }
-  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
-    return pod.group.len == 0 ? std::nullopt : std::optional(kGroups);
+  GroupName group_of(const plimsoll_pod& pod) override {
+    return plimsoll::group_of(pod, GroupKinds().set());
   }
-  GroupFacts group(std::string_view, std::string_view name) override {
-    const auto known = groups.find(std::string(name));
+  std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override {
+    return group_of(pod) ? std::optional(kGroups) : std::nullopt;
+  }
+  GroupFacts group(const GroupName& name, const plimsoll_pod&) override {
+    const auto known = groups.find(std::string(name.name));
     return known == groups.end() ? GroupFacts() : known->second;
   }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override {
@@ -70,14 +74,26 @@ class FakePolicy : public QueuePolicy {
     }
     return {plugins.begin(), plugins.end()};
   }
-  QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent&) override {
+  bool named_only(PluginKey plugin, const ClusterEvent& event) override {
+    return event.new_object && by_name.contains(static_cast<PluginIndex>(plugin));
+  }
+  QueueHint hint(const plimsoll_pod& pod, PluginKey plugin, const ClusterEvent& event) override {
     asked.emplace_back(view(pod.meta.name), static_cast<PluginIndex>(plugin));
+    if (named_only(plugin, event) && !names(pod, event)) return QueueHint::kSkip;
     const auto answer = says.find(static_cast<PluginIndex>(plugin));
     return answer == says.end() ? QueueHint::kQueue : answer->second;
   }
 
+  static bool names(const plimsoll_pod& pod, const ClusterEvent& event) {
+    const sdk::List<plimsoll_pod_claim> claims(pod.claims);
+    return std::any_of(claims.begin(), claims.end(), [&](const auto& claim) {
+      return view(claim.claim) == event.new_object->name;
+    });
+  }
+
   std::vector<std::pair<PluginKey, plimsoll_event_interest>> registered;
   std::map<PluginIndex, QueueHint> says;  // those that are not here say Queue
+  std::set<PluginIndex> by_name;          // whose events of objects help only who names them
   std::set<std::string> closed_for;       // pods that plugin Closed holds back
   std::vector<std::pair<std::string, PluginIndex>> asked;
   std::map<std::string, GroupFacts> groups;

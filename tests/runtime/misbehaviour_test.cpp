@@ -15,7 +15,7 @@ using sdk::FakePod;
 using testing::minimal_profile;
 using testing::World;
 
-const std::filesystem::path kModules = std::filesystem::absolute(PLIMSOLL_BROKEN_MODULES);
+const std::filesystem::path kBadModules = std::filesystem::absolute(PLIMSOLL_BROKEN_MODULES);
 
 class MisbehaviourTest : public ::testing::Test {
  protected:
@@ -108,7 +108,7 @@ TEST_F(MisbehaviourTest, WatchesThatNeverWillWorkAreRefusedWhenTheProfileIsCheck
 }
 
 TEST_F(MisbehaviourTest, ExceptionInFilterOfALoadedModule) {
-  ASSERT_TRUE(world_.modules.load_file(kModules / "filter_throws.so").loaded);
+  ASSERT_TRUE(world_.modules.load_file(kBadModules / "filter_throws.so").loaded);
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kFilter) = {{"FilterThrows"}};
   const Status status = filter(world_.make(spec));
@@ -118,7 +118,7 @@ TEST_F(MisbehaviourTest, ExceptionInFilterOfALoadedModule) {
 }
 
 TEST_F(MisbehaviourTest, ScoreOutOfRangeOfALoadedModule) {
-  ASSERT_TRUE(world_.modules.load_file(kModules / "score_out_of_range.so").loaded);
+  ASSERT_TRUE(world_.modules.load_file(kBadModules / "score_out_of_range.so").loaded);
   ProfileSpec spec = minimal_profile();
   spec.at(ExtensionPoint::kScore) = {{"ScoreOutOfRange", 3}};
   Framework& framework = world_.make(spec);

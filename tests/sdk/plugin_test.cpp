@@ -602,7 +602,7 @@ TEST(HostTest, AnOlderSchedulerHasNothingToSay) {
 }
 
 // Two plugins may name their state alike.
-struct Shared {
+struct Number {
   int value;
 };
 
@@ -611,12 +611,12 @@ TEST(StateTest, IsApartForEveryPlugin) {
   FakeCycle cycle;
   const Host a = fake.handle("a");
   const Host b = fake.handle("b");
-  a.set_state(*cycle.get(), Shared{1});
-  EXPECT_EQ(b.state<Shared>(*cycle.get()), nullptr);
-  b.set_state(*cycle.get(), Shared{2});
-  EXPECT_EQ(a.state<Shared>(*cycle.get())->value, 1);
-  a.set_state(*cycle.get(), Shared{3});
-  EXPECT_EQ(a.state<Shared>(*cycle.get())->value, 3);
+  a.set_state(*cycle.get(), Number{1});
+  EXPECT_EQ(b.state<Number>(*cycle.get()), nullptr);
+  b.set_state(*cycle.get(), Number{2});
+  EXPECT_EQ(a.state<Number>(*cycle.get())->value, 1);
+  a.set_state(*cycle.get(), Number{3});
+  EXPECT_EQ(a.state<Number>(*cycle.get())->value, 3);
 }
 
 // ---- the note

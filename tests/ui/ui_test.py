@@ -416,10 +416,19 @@ class Live(unittest.TestCase):
             browser.js("location.hash = '#history'")
             told = "return state.history.filter((one) => one.waiting !== undefined).length > arguments[0]"
             browser.wait(told, 1)
+            browser.wait("return state.said.past === true")
+            self.assertTrue([url for url in browser.requests() if "top?history" in url])
+            # Of the hour before, the scheduler has kept less than the page was told since.
+            browser.js("""takePast(state, {samples: Array.from({length: 60}, (_, i) => ({at: state.history[0].at - 60000 * (60 - i),
+                waiting: i === 20 ? 77 : 30 - Math.abs(30 - i), longest: 40 * i % 900,
+                refusedBy: {NodePorts: i === 20 ? 70 : 25 - Math.abs(30 - i) / 2},
+                totals: {cpu: {used: 20 + i % 7, allocatable: 80}}}))}); draw()""")
+            self.assertIn("Pods that wait: now 0, at least 0, at most 77", browser.text())
+            self.assertIn("Pods that NodePorts refused at their last try: now 0, at least 0, at most 70", browser.text())
             self.create_pods(5, "too-large", "999")
-            browser.wait(told, 4)
+            browser.wait(told, 64)
             self.assertIn("Pods that NodeResourcesFit refused at their last try: now 5, at least 0, at most 5", browser.text())
-            self.assertEqual(browser.js("return document.querySelectorAll('#main figure').length"), 7)
+            self.assertEqual(browser.js("return document.querySelectorAll('#main figure').length"), 8)
             if PICTURES:
                 browser.picture(f"{PICTURES}/history.png")
             browser.js("location.hash = '#queue'")

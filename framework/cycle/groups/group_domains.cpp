@@ -99,7 +99,7 @@ bool common_domain(const ClusterState& cluster, const std::vector<std::string>& 
   std::string seen, own;
   for (const plimsoll_pod* pod : pods) {
     const NodeInfo* node = cluster.node(view(pod->node_name));
-    if (node == nullptr || node->node() == nullptr || !read_values(*node->node(), keys, own)) {
+    if (node == nullptr || !read_values(*node->node(), keys, own)) {
       value = cannot + "no topology domain found for pod " + full_name(*pod);
       return false;
     }

@@ -36,7 +36,7 @@ const QueuedPod& place_of(const QueuedPod& pod) {
 
 ExplainedGroup explained(const QueuedGroup& group) {
   return {group.ns + "/" + group.name, group.facts.known ? group.facts.needed : 0,
-          group.members.size(), group.facts.placed, group.told};
+          group.members.size(), group.facts.placed, group.said};
 }
 
 size_t pods_in(const std::string& place, const SchedulingQueue::Sizes& sizes) {

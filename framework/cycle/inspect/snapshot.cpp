@@ -139,6 +139,7 @@ void Scheduler::add_queue(StateSnapshot& result) {
     const ExplainedQueuePlace known = queue_place(queued);
     StateSnapshot::QueuedPod& entry = result.queued.emplace_back();
     entry.pod = queued.pod;
+    entry.group = state_.policy.group_of(*queued.pod).name;
     entry.place = known.place;
     entry.attempts = known.attempts;
     entry.waiting_ms = known.waiting_ms;

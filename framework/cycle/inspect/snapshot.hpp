@@ -45,6 +45,7 @@ struct StateSnapshot {
   };
   struct QueuedPod {
     PodRef pod;
+    std::string group;  // its name; empty: none
     std::string place;  // as in ExplainedQueuePlace
     uint32_t attempts = 0;
     int64_t waiting_ms = 0;     // since it was created

@@ -76,6 +76,7 @@ const std::vector<KindInfo>& default_kinds() {
       {kVolumeAttachments, "VolumeAttachment", {"v1"}, false, true},
       {kPriorityClasses, "PriorityClass", {"v1"}, false, false},
       {kPodGroups, "PodGroup", {"v1beta1"}, true, true},
+      {kCoschedulingGroups, "PodGroup", {"v1alpha1"}, true, true},
       {kRuntimeClasses, "RuntimeClass", {"v1"}, false, false},
       {kResourceClaims, "ResourceClaim", {"v1"}, true, true},
       {kResourceClaimTemplates, "ResourceClaimTemplate", {"v1"}, true, false},

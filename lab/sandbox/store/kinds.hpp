@@ -58,6 +58,7 @@ inline const ResourceName kVolumeAttachments{"storage.k8s.io", "volumeattachment
 inline const ResourceName kNodeResourceTopologies{"topology.node.k8s.io", "noderesourcetopologies"};
 inline const ResourceName kPriorityClasses{"scheduling.k8s.io", "priorityclasses"};
 inline const ResourceName kPodGroups{"scheduling.k8s.io", "podgroups"};
+inline const ResourceName kCoschedulingGroups{"scheduling.x-k8s.io", "podgroups"};
 inline const ResourceName kRuntimeClasses{"node.k8s.io", "runtimeclasses"};
 inline const ResourceName kResourceClaims{"resource.k8s.io", "resourceclaims"};
 inline const ResourceName kResourceClaimTemplates{"resource.k8s.io", "resourceclaimtemplates"};

@@ -49,12 +49,14 @@ Candidates read_candidates(const Host& host, std::string_view json) {
 
 // Whether room on the node is about to be free for the pod: one of lower priority is being deleted
 // by a preemption.
+bool is_going(const plimsoll_pod& other, int32_t priority) {
+  return other.priority < priority && other.meta.deletion_ms != 0 &&
+         view(other.disruption_reason) == PreemptionExecutor::kReason;
+}
 bool victim_is_going(int32_t priority, Node node) {
   const auto on_node = node.pods();
-  return std::any_of(on_node.begin(), on_node.end(), [&](const plimsoll_pod* other) {
-    return other->priority < priority && other->meta.deletion_ms != 0 &&
-           view(other->disruption_reason) == PreemptionExecutor::kReason;
-  });
+  return std::any_of(on_node.begin(), on_node.end(),
+                     [&](const plimsoll_pod* other) { return is_going(*other, priority); });
 }
 
 bool is_in_group(const plimsoll_pod& pod) {
@@ -66,6 +68,16 @@ bool is_in_group(const plimsoll_pod& pod) {
 // in vain was tried again, whatever wakes it.
 constexpr int64_t kLongestWaitMs = 2 * 60'000;
 constexpr int64_t kForgetWaitMs = 60 * 60'000;
+
+// When the last of those whom a group waits for on the node counts as one that stays.
+int64_t victims_count_until(int32_t priority, Node node) {
+  int64_t until_ms = 0;
+  for (const plimsoll_pod* other : node.pods()) {
+    if (is_going(*other, priority))
+      until_ms = std::max(until_ms, other->meta.deletion_ms + kLongestWaitMs);
+  }
+  return until_ms;
+}
 
 class DefaultPreemption : public GroupPreemption {
  public:
@@ -129,15 +141,14 @@ class DefaultPreemption : public GroupPreemption {
   }
 
   Status pre_enqueue(Pod pod) {
-    const bool in_group = is_in_group(*pod);
-    if (in_group && !published_) {
+    if (!published_) {
       // Nothing else says whose plugin this is.
       const std::string profile(view(pod->scheduler_name));
       published_ =
           host_.publish(std::string(GroupPreemption::kService) + "/" + profile, 1, &as_published_);
     }
     if (!executor_.holds_back(pod.uid())) return Status::success();
-    return Status::unresolvable(in_group ? group_held_ : held_);
+    return Status::unresolvable(is_in_group(*pod) ? group_held_ : held_);
   }
 
   // PodGroupPostFilter.
@@ -232,8 +243,10 @@ class DefaultPreemption : public GroupPreemption {
     for (const plimsoll_pod* pod : group.members) {
       const std::string_view nominated = view(pod->nominated_node_name);
       const Node node = nominated.empty() ? Node(nullptr) : host_.node(nominated);
-      if (!node || !victim_is_going(group.priority, node)) continue;
+      const int64_t until_ms = node ? victims_count_until(group.priority, node) : 0;
+      if (until_ms <= host_.now_ms()) continue;
       awaited_.emplace(nominated);
+      try_again(group, until_ms);
       return {Outcome::kWaits, "ongoing preemption on nominated nodes", {}};
     }
     const auto breaks = [this](const std::vector<const plimsoll_pod*>& pods) {
@@ -245,6 +258,7 @@ class DefaultPreemption : public GroupPreemption {
       case GroupDryRun::Eviction::Outcome::kNoVictims:
         return {Outcome::kRefused, "No preemption victims found for incoming preemptor", {}};
       case GroupDryRun::Eviction::Outcome::kWaits:
+        try_again(group, found.until_ms);
         return {Outcome::kWaits, "pods that are being deleted make room for the pod group", {}};
       case GroupDryRun::Eviction::Outcome::kTooMuch:
         return {Outcome::kRefused,
@@ -269,11 +283,27 @@ class DefaultPreemption : public GroupPreemption {
     for (const VictimUnit& unit : found.victims) add_pods(unit, victims);
     std::vector<Pod> members;
     for (const plimsoll_pod* pod : group.members) members.emplace_back(pod);
-    if (!victims.empty()) executor_.start(members, group.uid, victims);
+    if (!victims.empty()) {
+      executor_.start(members, group.uid, victims, group.is_there);
+      try_again(group, host_.now_ms() + kLongestWaitMs);
+    }
     return {
         Outcome::kEvicts,
         "found a placement for podgroup, preempting " + std::to_string(victims.size()) + " victims",
         std::move(found.places)};
+  }
+
+  // No event tells that those who are to go do not.
+  void try_again(const Group& group, int64_t at_ms) {
+    std::string uid(group.uid);
+    if (!waiting_groups_.insert(uid).second) return;
+    std::vector<std::string> members;
+    for (const plimsoll_pod* pod : group.members) members.emplace_back(Pod(pod).uid());
+    host_.run_on_loop(std::min(at_ms - host_.now_ms(), kForgetWaitMs),
+                      [this, uid = std::move(uid), members = std::move(members)] {
+                        waiting_groups_.erase(uid);
+                        for (const std::string& member : members) host_.activate(member);
+                      });
   }
 
   // Room for the others is left by the best candidate, or by another node; null: by none. `found`
@@ -398,6 +428,7 @@ class DefaultPreemption : public GroupPreemption {
   bool published_ = false;
   size_t attempts_ = 0;
   std::map<std::pair<std::string, std::string>, int64_t> waiting_since_;  // by UID and node
+  std::set<std::string> waiting_groups_;        // by UID: they are tried again in time
   std::set<std::string, std::less<>> awaited_;  // nodes: not_eligible waits for pods there to go
   std::array<plimsoll_event_interest, 1> events_{on_pod(PLIMSOLL_ACTION_DELETE)};
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "plugins/builtin/preemption/kept_trials.hpp"
@@ -11,6 +12,9 @@ namespace plimsoll::builtin {
 namespace {
 
 using namespace sdk;
+
+// Budgets and importance are looked at of each of them, for every node.
+constexpr size_t kMostVictimsElsewhere = 20'000;
 
 // A pod that has not started counts as started now.
 int64_t start_of(Pod pod, int64_t now_ms) {
@@ -134,6 +138,7 @@ class PreemptionDryRun::Walk {
     return !result_.candidates.empty() || !violating_.empty();
   }
   [[nodiscard]] bool found(size_t wanted) const {
+    if (found_any() && victims_elsewhere_ > kMostVictimsElsewhere) return true;
     return !result_.candidates.empty() && result_.candidates.size() + violating_.size() >= wanted;
   }
   DryRun finish(bool failed) {
@@ -156,7 +161,9 @@ class PreemptionDryRun::Walk {
   }
   const Trial* try_now(const PotentialNode& at, const Trial* known, uint64_t basis) {
     auto trial =
-        std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_, groups_));
+        std::make_unique<Trial>(dry_run_.try_node(cycle_, pod_, at.node, now_ms_, groups_, whole_));
+    victims_elsewhere_ +=
+        trial->victims.size() - std::min(trial->victims.size(), at.node.pods().size());
     const bool failed = trial->status.code == PLIMSOLL_ERROR;
     if (known != nullptr && !failed && !trial->same_as(*known)) {
       keeper_->differs(*at.node, described(*known), described(*trial));
@@ -183,6 +190,8 @@ class PreemptionDryRun::Walk {
   const AffinityBasis* affinity_ = nullptr;  // null: no filter looks beyond the node
   DryRun result_;
   Trials violating_;
+  WholeGroups whole_;
+  size_t victims_elsewhere_ = 0;  // those who go with one on the node, of all nodes
 };
 
 PreemptionDryRun::PreemptionDryRun(const Host& host, const DisruptionBudgets& budgets)
@@ -214,26 +223,33 @@ DryRun PreemptionDryRun::run(const plimsoll_cycle& cycle, Pod pod,
 }
 
 Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node, int64_t now_ms,
-                                 const GroupDryRun* groups) const {
-  std::vector<VictimUnit> lower;
-  std::vector<const plimsoll_pod*> whole;  // one of each group that goes as a whole
-  const auto is_known = [&whole](const plimsoll_pod& other) {
-    return other.meta.deletion_ms == 0 && std::ranges::any_of(whole, [&](const plimsoll_pod* one) {
-             return view(one->group) == view(other.group) &&
-                    view(one->meta.ns) == view(other.meta.ns);
-           });
-  };
+                                 const GroupDryRun* groups, WholeGroups& whole) const {
+  std::vector<VictimUnit> own;
+  own.reserve(node.pods().size());
+  std::vector<UnitHere> lower;
+  std::unordered_map<const VictimUnit*, size_t> at;  // in `lower`, of whole groups
   Trial trial;
   for (const plimsoll_pod* other : node.pods()) {
-    VictimUnit unit{{other}, other->priority};
-    if (groups != nullptr && PLIMSOLL_HAS(other, group) && other->group.len != 0) {
-      if (is_known(*other)) continue;
-      unit = groups->unit_of(*other);
-      if (unit.is_whole_group && other->meta.deletion_ms == 0) whole.push_back(other);
+    const bool of_group = groups != nullptr && PLIMSOLL_HAS(other, group) && other->group.len != 0;
+    const bool stays = of_group && other->meta.deletion_ms == 0;
+    const std::pair name(view(other->meta.ns), view(other->group));
+    auto known = stays ? whole.find(name) : whole.end();
+    if (known == whole.end()) {
+      VictimUnit unit = of_group ? groups->unit_of(*other) : VictimUnit{{other}, other->priority};
+      if (unit.is_whole_group && stays) {
+        known = whole.emplace(name, std::move(unit)).first;
+      } else {
+        own.push_back(std::move(unit));
+      }
     }
+    const VictimUnit& unit = known != whole.end() ? known->second : own.back();
     // Of two pods, one started later than now and one not yet, either is the older one in time.
     if (unit.is_whole_group || other->start_ms > now_ms) trial.lasts = false;
-    if (unit.priority < pod->priority) lower.push_back(std::move(unit));
+    if (unit.priority >= pod->priority) continue;
+    const size_t index =
+        known != whole.end() ? at.try_emplace(&unit, lower.size()).first->second : lower.size();
+    if (index == lower.size()) lower.push_back({&unit, {}});
+    lower[index].here.push_back(other);
   }
   trial.node = node.name();
   trial.slot = node.slot();
@@ -247,35 +263,34 @@ Trial PreemptionDryRun::try_node(const plimsoll_cycle& cycle, Pod pod, Node node
   return trial;
 }
 
-Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<VictimUnit>& lower,
+Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<UnitHere>& lower,
                                         int64_t now_ms, Trial& out) const {
-  const auto move = [&](const VictimUnit& unit, bool added) {
-    for (const plimsoll_pod* pod : unit.pods) {
-      if (unit.pods.size() > 1 && view(pod->node_name) != out.node) continue;
+  const auto move = [&](const UnitHere& unit, bool added) {
+    for (const plimsoll_pod* pod : unit.here) {
       const Status status = added ? what_if.add_pod(Pod(pod)) : what_if.remove_pod(Pod(pod));
       if (!status.ok()) return status;
     }
     return Status::success();
   };
-  for (const VictimUnit& unit : lower) {
+  for (const UnitHere& unit : lower) {
     if (const Status status = move(unit, false); !status.ok()) return status;
   }
   if (const Status status = what_if.filter(); !status.ok()) return status;
 
   // As many as possible are spared, the most important first, and before them those whose eviction
   // would break a budget.
-  std::ranges::stable_sort(lower, [now_ms](const VictimUnit& a, const VictimUnit& b) {
-    return a.more_important_than(b, now_ms);
+  std::ranges::stable_sort(lower, [now_ms](const UnitHere& a, const UnitHere& b) {
+    return a.who->more_important_than(*b.who, now_ms);
   });
   std::vector<Pod> pods;
-  for (const VictimUnit& unit : lower) add_pods(unit, pods);
+  for (const UnitHere& unit : lower) add_pods(*unit.who, pods);
   const std::vector<bool> violates = budgets_.violations(pods);
   out.budgets = budgets_.mark(pods);
   int64_t violations = 0;
   for (const bool violating : {true, false}) {
     auto broken = violates.begin();
-    for (const VictimUnit& unit : lower) {
-      const auto end = broken + static_cast<ptrdiff_t>(unit.pods.size());
+    for (const UnitHere& unit : lower) {
+      const auto end = broken + static_cast<ptrdiff_t>(unit.who->pods.size());
       const int64_t breaks = std::count(std::exchange(broken, end), end, true);
       if ((breaks != 0) != violating) continue;
       if (const Status status = move(unit, true); !status.ok()) return status;
@@ -283,7 +298,7 @@ Status PreemptionDryRun::select_victims(const WhatIf& what_if, std::vector<Victi
       if (fits.ok()) continue;
       if (fits.code == PLIMSOLL_ERROR) return fits;
       if (const Status status = move(unit, false); !status.ok()) return status;
-      add_pods(unit, out.victims);
+      add_pods(*unit.who, out.victims);
       violations += breaks;
     }
   }

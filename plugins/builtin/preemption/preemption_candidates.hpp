@@ -6,9 +6,12 @@
 #include <plimsoll/plugin.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/runtime/group_dry_run.hpp"
@@ -81,9 +84,9 @@ class PreemptionDryRun {
   PreemptionDryRun(const sdk::Host& host, const DisruptionBudgets& budgets);
 
   // Tries the nodes from the offset on, cyclically, until as many candidates as wanted are known
-  // and one of them breaks no budget. A node that failed is tried once more if there is no
-  // candidate elsewhere. What comes of it is valid until the next call, or until the cluster
-  // changes.
+  // and one of them breaks no budget, or one is known and victims were many on other nodes. A node
+  // that failed is tried once more if there is no candidate elsewhere. What comes of it is valid
+  // until the next call, or until the cluster changes.
   [[nodiscard]] DryRun run(const plimsoll_cycle& cycle, sdk::Pod pod,
                            std::span<const PotentialNode> nodes, const Search& search) const;
   // The reason of those that are passed over.
@@ -91,9 +94,15 @@ class PreemptionDryRun {
 
  private:
   class Walk;
+  // Groups that go as a whole, by namespace and name, as one run has met them.
+  using WholeGroups = std::map<std::pair<std::string_view, std::string_view>, VictimUnit>;
+  struct UnitHere {
+    const VictimUnit* who;
+    std::vector<const plimsoll_pod*> here;  // of them, on the node
+  };
   [[nodiscard]] Trial try_node(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Node node,
-                               int64_t now_ms, const GroupDryRun* groups) const;
-  sdk::Status select_victims(const sdk::WhatIf& what_if, std::vector<VictimUnit>& lower,
+                               int64_t now_ms, const GroupDryRun* groups, WholeGroups& whole) const;
+  sdk::Status select_victims(const sdk::WhatIf& what_if, std::vector<UnitHere>& lower,
                              int64_t now_ms, Trial& out) const;
 
   const sdk::Host& host_;

@@ -81,11 +81,12 @@ void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
 }
 
 void PreemptionExecutor::start(const std::vector<Pod>& group, std::string_view uid,
-                               const std::vector<Pod>& victims) {
+                               const std::vector<Pod>& victims, std::function<bool()> is_there) {
   group_victims_.observe_value(static_cast<double>(victims.size()));
   const auto run = std::make_shared<Run>();
   run->type = "podgroup";
   run->uid = uid;
+  run->is_there = std::move(is_there);
   std::set<std::string> nodes;
   for (Pod victim : victims) nodes.emplace(victim.node_name());
   start(run, group, nodes, victims);
@@ -232,13 +233,14 @@ void PreemptionExecutor::answered(const RunRef& run, Outcome outcome) {
 }
 
 // With a victim that cannot be evicted the pod would not fit: the last one is spared then. So it is
-// if the preemptor is gone, or has got a node, while the others were evicted.
+// if the preemptor or its group is gone, or it has got a node, while the others were evicted.
 void PreemptionExecutor::proceed(const RunRef& run) {
   const bool is_waiting = std::ranges::any_of(run->uids, [this](const std::string& uid) {
     const Pod preemptor = host_.pod_by_uid(uid);
     return preemptor && preemptor.node_name().empty() && !preemptor.terminating();
   });
-  if (run->failed || !run->last_victim.empty() || !is_waiting) return finish(run);
+  const bool is_there = is_waiting && (!run->is_there || run->is_there());
+  if (run->failed || !run->last_victim.empty() || !is_there) return finish(run);
   run->last_victim = run->victims.back().uid;
   evict(run, run->victims.back(), waiting_on_permit());
 }

@@ -8,6 +8,7 @@
 #include <plimsoll/plugin.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,9 +31,10 @@ class PreemptionExecutor {
   // the others are deleted: all but the last at once, the last after the requests for the others
   // were answered. Pods of lower priority that are nominated to the node lose their nomination.
   void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims);
-  // The same for a whole group, which is held back with each of these pods. `uid`: the PodGroup's.
+  // The same for a whole group, which is held back with each of these pods. `uid`: the PodGroup's;
+  // `is_there`: asked before the last victim goes.
   void start(const std::vector<sdk::Pod>& group, std::string_view uid,
-             const std::vector<sdk::Pod>& victims);
+             const std::vector<sdk::Pod>& victims, std::function<bool()> is_there);
 
   // Whether requests of this preemptor are still to be answered. The last victim's own end counts
   // as the answer: its event may come first, and nothing else would wake the preemptor after it.
@@ -55,7 +57,8 @@ class PreemptionExecutor {
   struct Run {
     std::vector<std::string> uids;  // of the preemptor, or of all of its group
     std::string scheduler_name;
-    std::string type, uid;  // of who evicts, for people
+    std::string type, uid;           // of who evicts, for people
+    std::function<bool()> is_there;  // the group; empty: it is a pod
     std::vector<Victim> victims;
     size_t unanswered = 0;
     std::string last_victim;  // UID, once it is its turn

@@ -110,7 +110,7 @@ class NodeVolumeLimits {
   }
 
   void start() {
-    storage_ = Storage::shared(host_);
+    storage_ = Storage::shared(host_, kName);
     kKinds.watch(host_);
     if (limit_scaling_) host_.watch(sdk::kCsiDrivers);
   }

@@ -60,7 +60,7 @@ class VolumeBinding {
   }
 
   void start() {
-    storage_ = Storage::shared(host_);
+    storage_ = Storage::shared(host_, kName);
     kKinds.watch(host_);
   }
 

@@ -108,7 +108,7 @@ class VolumeRestrictions {
                                  "ReadWriteOncePod access mode already in-use by another pod")) {}
 
   void start() {
-    storage_ = Storage::shared(host_);
+    storage_ = Storage::shared(host_, kName);
     host_.watch(sdk::kPersistentVolumeClaims);
   }
 

@@ -83,7 +83,7 @@ class VolumeZone {
       : host_(host), elsewhere_(host.reason("node(s) had no available volume zone")) {}
 
   void start() {
-    storage_ = Storage::shared(host_);
+    storage_ = Storage::shared(host_, kName);
     kKinds.watch(host_);
   }
 

@@ -23,14 +23,17 @@ Made make(const char* plugin, const char* args) {
 }
 
 TEST(BuiltinArgs, AllPluginsAreMadeWithoutArgs) {
-  for (const char* name :
-       {"DefaultBinder",      "DefaultPreemption",   "DynamicResources",
-        "GangScheduling",     "InterPodAffinity",    "NodeAffinity",
-        "NodeName",           "NodePorts",           "NodeResourcesBalancedAllocation",
-        "NodeResourcesFit",   "NodeUnschedulable",   "NodeVolumeLimits",
-        "PodTopologySpread",  "PrioritySort",        "SchedulingGates",
-        "TaintToleration",    "UnsupportedFeatures", "VolumeBinding",
-        "VolumeRestrictions", "VolumeZone"}) {
+  for (const char* name : {"Coscheduling",      "DefaultBinder",
+                           "DefaultPreemption", "DynamicResources",
+                           "GangScheduling",    "InterPodAffinity",
+                           "NodeAffinity",      "NodeName",
+                           "NodePorts",         "NodeResourcesBalancedAllocation",
+                           "NodeResourcesFit",  "NodeUnschedulable",
+                           "NodeVolumeLimits",  "PodTopologySpread",
+                           "PrioritySort",      "SchedulingGates",
+                           "TaintToleration",   "UnsupportedFeatures",
+                           "VolumeBinding",     "VolumeRestrictions",
+                           "VolumeZone"}) {
     for (const char* args : {"", "{}"}) {
       const Made made = make(name, args);
       EXPECT_EQ(made.errors + made.warnings, "") << name;
@@ -70,6 +73,25 @@ TEST(BuiltinArgs, OfGroups) {
       {gang, R"({"topologyLevels": ["a b"], "levels": []})",
        "topologyLevels[0]: must be a name such as cpu or example.com/gpu, of at most 63 letters, "
        "digits, '-', '_' and '.' behind an optional DNS name, not \"a b\"\nlevels: unknown field"},
+  });
+  const char* sorted = "Coscheduling";
+  const char* held =
+      " has no effect: no pod of a group is held on Permit: the whole group is placed at once";
+  const std::string both = "args.permitWaitingTimeSeconds:" + std::string(held) +
+                           "\nargs.podGroupRejectPercentage:" + held;
+  check({
+      {sorted, R"({"kind": "CoschedulingArgs", "permitWaitingTimeSeconds": 60,
+        "podGroupBackoffSeconds": 20, "podGroupRejectPercentage": 10})"},
+      {sorted, R"({"permitWaitingTimeSeconds": 3, "podGroupRejectPercentage": 100})", "",
+       both.c_str()},
+      {sorted, R"({"permitWaitingTimeSeconds": -1, "podGroupBackoffSeconds": -1,
+        "podGroupRejectPercentage": 101})",
+       "permitWaitingTimeSeconds: must be a number from 0 on, not -1\n"
+       "podGroupBackoffSeconds: must be a number from 0 to 315360000, not -1\n"
+       "podGroupRejectPercentage: must be a number from 0 to 100, not 101"},
+      {sorted, R"({"podGroupRejectPercentage": -1, "podGroupBackOff": 1})",
+       "podGroupRejectPercentage: must be a number from 0 to 100, not -1\n"
+       "podGroupBackOff: unknown field"},
   });
 }
 

@@ -17,8 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kClaims = "persistentvolumeclaims";
-constexpr const char* kVolumes = "persistentvolumes";
 constexpr const char* kClasses = "storageclasses.v1.storage.k8s.io";
 constexpr const char* kCsiNodes = "csinodes.v1.storage.k8s.io";
 constexpr const char* kAttachments = "volumeattachments.v1.storage.k8s.io";

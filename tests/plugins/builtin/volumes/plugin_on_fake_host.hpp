@@ -18,6 +18,9 @@ using sdk::FakeNode;
 using sdk::FakePod;
 using sdk::str;
 
+inline constexpr const char* kClaims = "persistentvolumeclaims";
+inline constexpr const char* kVolumes = "persistentvolumes";
+
 class PluginOnFakeHost {
  public:
   PluginOnFakeHost(FakeHost& host, const StaticModule& module, std::string_view args = "{}")

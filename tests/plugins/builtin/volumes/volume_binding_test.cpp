@@ -19,9 +19,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using Json = nlohmann::json;
 
-constexpr std::string_view kClaims = sdk::kPersistentVolumeClaims.resource;
 constexpr std::string_view kStorageClasses = sdk::kStorageClasses.resource;
-constexpr std::string_view kVolumes = sdk::kPersistentVolumes.resource;
 constexpr const char* kNoVolume = "node(s) didn't find available persistent volumes to bind";
 constexpr const char* kConflict = "node(s) didn't match PersistentVolume's node affinity";
 

@@ -13,8 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kClaims = "persistentvolumeclaims";
-
 class VolumeRestrictionsTest : public ::testing::Test {
  protected:
   void SetUp() override {
