@@ -27,7 +27,7 @@ class StateCompareTest : public ::testing::Test {
     }
     here_.placed.push_back({pod("a", "n1", "1"), false});
     here_.placed.push_back({pod("x", "n2", "1", "other"), false});
-    here_.queued.push_back({pod("w", "", "1"), "active", 0, 0, 0, 0, {}});
+    here_.queued.push_back({pod("w", "", "1"), {}, "active", 0, 0, 0, 0, {}});
     api_.pods = {listed("a", "n1"), listed("x", "n2", "other"), listed("w", "")};
     here_.kinds[kNrt] = {
         "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", true, {"/n1"}};
