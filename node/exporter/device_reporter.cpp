@@ -173,10 +173,11 @@ void DeviceReporter::look_at_policy(const std::stop_token& stop) {
 void DeviceReporter::tell_hook(const json& reported) {
   if (!hook_) return;
   hook_->judge_by([devices = std::make_shared<const json>(reported), names = cdi_.read(),
-                   since = guarded_since_, files = options_.hook->files](const AllocatedPod& pod) {
+                   since = guarded_since_,
+                   files = options_.hook->files](const AllocatedPod& pod, bool by_name) {
     const auto made = sdk::parse_time(pod.created);
     if (since && made && *made >= *since + kGuardBegins) {
-      return devices_of_pod(pod, *devices, files, *names);
+      return devices_of_pod(pod, *devices, files, by_name ? *names : std::set<std::string>());
     }
     PodDevices refused;
     refused.refusal = since ? "it is older than the admission policy by which its annotation can "

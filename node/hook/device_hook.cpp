@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "framework/base/log.hpp"
 #include "node/hook/mux.hpp"
@@ -45,6 +47,16 @@ bool send_all(int fd, std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
   return true;
+}
+
+// Of "v2.1.4" the first two numbers; nothing: it is not one.
+std::pair<int, int> version_of(const std::string& text) {
+  std::pair<int, int> version{-1, -1};
+  if (std::sscanf(text.c_str() + (text.starts_with('v') ? 1 : 0), "%d.%d", &version.first,
+                  &version.second) != 2) {
+    return {-1, -1};
+  }
+  return version;
 }
 
 }  // namespace
@@ -125,6 +137,7 @@ void DeviceHook::run(const std::stop_token& stop) {
 
 std::string DeviceHook::serve(int fd, const std::stop_token& stop) {
   inventory_ = {};
+  by_name_ = false;
   const nri::Request registration{nri::kRuntimeService, "RegisterPlugin",
                                   nri::encode_registration(kName, kIndex)};
   if (!send_all(fd, mux::frame(mux::kRuntime, 1, mux::kRequest, nri::encode(registration)))) {
@@ -162,7 +175,14 @@ std::string DeviceHook::serve(int fd, const std::stop_token& stop) {
 }
 
 Result<std::string> DeviceHook::answer(const nri::Request& request, const std::stop_token& stop) {
-  if (request.method == "Configure") return nri::encode_subscription();
+  if (request.method == "Configure") {
+    const auto runtime = nri::decode_runtime(request.payload);
+    if (!runtime) return fail(runtime.error());
+    const auto since = options_.by_name_since.find(runtime->name);
+    by_name_ =
+        since != options_.by_name_since.end() && version_of(runtime->version) >= since->second;
+    return nri::encode_subscription();
+  }
   if (request.method == "Synchronize") {
     auto piece = nri::decode_inventory(request.payload);
     if (!piece) return fail(piece.error());
@@ -190,7 +210,11 @@ Result<std::string> DeviceHook::give(const nri::NewContainer& made, const std::s
     const AllocatedPod known = pods_[pod.uid];
     const Judge judge = judge_;
     lock.unlock();
-    devices = judge(known);
+    try {
+      devices = judge(known, by_name_);
+    } catch (const std::exception& error) {
+      devices.refusal = error.what();
+    }
   } else {
     devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
                              : "the devices of the node are not known yet";

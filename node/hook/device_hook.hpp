@@ -24,6 +24,9 @@ namespace plimsoll::node {
 struct HookOptions {
   std::filesystem::path socket = "/var/run/nri/nri.sock";
   HostFiles files;
+  // Runtimes that give devices by the names of CDI files, and since which version. Others leave
+  // such names out and say nothing.
+  std::map<std::string, std::pair<int, int>> by_name_since = {{"containerd", {2, 1}}};
   // How long a container waits for a pod that is not known yet. The runtime gives up after 2 s, and
   // then leaves the plugin out.
   std::chrono::milliseconds patience{500};
@@ -51,7 +54,8 @@ class DeviceHook {
   void know(const std::string& uid, const AllocatedPod* pod);
   // What a pod has, as the node's devices are now. Called when a container is made, on the hook's
   // thread. Any thread.
-  using Judge = std::function<PodDevices(const AllocatedPod&)>;
+  // `by_name`: the runtime gives devices by name.
+  using Judge = std::function<PodDevices(const AllocatedPod&, bool by_name)>;
   void judge_by(Judge judge);
 
   // Why containers are not given devices now, for people; empty: they are. Any thread.
@@ -76,6 +80,7 @@ class DeviceHook {
   metrics::Family<metrics::Counter> containers_;
   metrics::Gauge missed_count_;
   nri::Inventory inventory_;  // its pieces up to now
+  bool by_name_ = false;      // the runtime that is connected
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;

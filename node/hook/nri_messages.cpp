@@ -193,6 +193,21 @@ std::string encode_subscription() {
   return out;
 }
 
+// ConfigureRequest{runtime_name=2, runtime_version=3}
+Result<Runtime> decode_runtime(std::string_view message) {
+  return decode<Runtime>(message, [](pbf_reader& in, Runtime& runtime) {
+    while (in.next()) {
+      if (in.tag() == 2) {
+        runtime.name = text(in);
+      } else if (in.tag() == 3) {
+        runtime.version = text(in);
+      } else {
+        in.skip();
+      }
+    }
+  });
+}
+
 Result<NewContainer> decode_new_container(std::string_view message) {
   return decode<NewContainer>(message, [](pbf_reader& in, NewContainer& made) {
     while (in.next()) {

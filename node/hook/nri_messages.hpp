@@ -43,6 +43,11 @@ struct Container {
 // for which it could not answer is not to be made (NRI 0.12.5 and later).
 [[nodiscard]] std::string encode_subscription();
 
+struct Runtime {
+  std::string name, version;  // "containerd", "v2.1.4"
+};
+[[nodiscard]] Result<Runtime> decode_runtime(std::string_view message);  // of Configure
+
 struct NewContainer {
   Pod pod;
   Container container;

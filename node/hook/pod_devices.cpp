@@ -81,7 +81,8 @@ class Giver {
     if (isolation != kHami) {
       throw Refused{"nothing is known here of " + isolation + ", which is to hold it to its share"};
     }
-    if (!fs::exists(files_.root / fs::path(kHamiLibrary).relative_path())) {
+    std::error_code error;
+    if (!fs::exists(files_.root / fs::path(kHamiLibrary).relative_path(), error)) {
       throw Refused{std::string(kHami) + " is to hold it to its share, and there is no " +
                     kHamiLibrary};
     }
@@ -122,7 +123,7 @@ class Giver {
         continue;
       }
       const std::size_t before = pod.nodes.size();
-      if (!address.empty()) add_nodes(files_.sys / "bus/pci/devices" / address, "*/*/dev", pod);
+      if (!address.empty()) add_own_nodes(files_.sys / "bus/pci/devices" / address, pod);
       if (pod.nodes.size() == before) {
         throw Refused{type + " " + name_of(device) + " has no device node at " + address};
       }
@@ -174,6 +175,17 @@ class Giver {
   template <typename T>
   static void add(std::vector<T>& all, T one) {
     if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
+  }
+
+  // By class, without what links in its folder lead to: its driver, and each of its functions.
+  static void add_own_nodes(const fs::path& device, PodDevices& pod) {
+    std::set<fs::path> classes;
+    std::error_code error;
+    std::error_code gone;
+    for (fs::directory_iterator at(device, error), end; !error && at != end; at.increment(error)) {
+      if (!at->is_symlink(gone) && at->is_directory(gone)) classes.insert(at->path());
+    }
+    for (const fs::path& each : classes) add_nodes(each, "*/dev", pod);
   }
 
   // "226:128" is what `dev` says; the name is in uevent beside it.

@@ -475,6 +475,7 @@ class DeviceExporterTest : public ExporterTest {
     devices_->hook.emplace(
         HookOptions{runtime.socket(),
                     {machine_.sys(), machine_.proc(), machine_.sys().parent_path()},
+                    {{"records", {2, 3}}},
                     {},
                     1ms});
     start_running();

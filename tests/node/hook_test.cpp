@@ -80,6 +80,7 @@ TEST_F(PodDevicesTest, OthersAreWhatTheKernelShowsOfThem) {
   machine_.add({"pci0000:10", "0000:10:01.0", "0000:11:00.0", "0000:12:02.0", "0000:15:00.1"},
                {{"physfn", "->../0000:15:00.0"}});
   node("0000:15:00.1", "infiniband_verbs/uverbs9", "231:201", "infiniband/uverbs9");
+  node("0000:15:00.1", "its-own", "9:9", "of-the-function");  // where a link of the NIC leads
   machine_.add({"pci0000:60", "0000:60:01.0", "0000:61:00.0"},
                {{"vendor", "0x1002"}, {"driver", "->../amdgpu"}, {"mem_info_vram_total", "1024"}});
   node("0000:61:00.0", "drm/renderD128", "226:128", "dri/renderD128");
@@ -245,7 +246,8 @@ TEST(NriFrames, MessagesAreWholeHoweverTheyAreCut) {
 }
 
 TEST(DeviceHook, SaysThatThereIsNoRuntime) {
-  const DeviceHook hook(HookOptions{"/nowhere/nri.sock", {}, {}, std::chrono::minutes(1)}, nullptr);
+  const DeviceHook hook(HookOptions{"/nowhere/nri.sock", {}, {}, {}, std::chrono::minutes(1)},
+                        nullptr);
   while (hook.trouble() == "starting") std::this_thread::yield();
   EXPECT_THAT(hook.trouble(), HasSubstr("/nowhere/nri.sock: No such file or directory"));
 }

@@ -54,8 +54,9 @@ class RealRuntimeTest : public ::testing::Test {
   }
 
   void start_hook(std::chrono::milliseconds patience = {}) {
-    hook_ = std::make_unique<DeviceHook>(
-        HookOptions{runtime_.socket(), files_, patience, std::chrono::milliseconds(1)}, &registry_);
+    hook_ = std::make_unique<DeviceHook>(HookOptions{runtime_.socket(), files_, by_name_since_,
+                                                     patience, std::chrono::milliseconds(1)},
+                                         &registry_);
     know();
     runtime_.wait_for(1);
   }
@@ -66,9 +67,10 @@ class RealRuntimeTest : public ::testing::Test {
 
   // The API server shows these pods' annotations.
   void know() {
-    hook_->judge_by([found = found_, files = files_, cdi = cdi_](const AllocatedPod& pod) {
-      return devices_of_pod(pod, found, files, cdi);
-    });
+    hook_->judge_by(
+        [found = found_, files = files_, cdi = cdi_](const AllocatedPod& pod, bool by_name) {
+          return devices_of_pod(pod, found, files, by_name ? cdi : std::set<std::string>());
+        });
     for (const auto& [uid, annotation] : bound_) {
       const AllocatedPod pod{annotation, "", ""};
       hook_->know(uid, &pod);
@@ -147,6 +149,7 @@ class RealRuntimeTest : public ::testing::Test {
   HostFiles files_;
   json found_;
   std::set<std::string> cdi_;
+  std::map<std::string, std::pair<int, int>> by_name_since_ = {{"records", {2, 3}}};
   test::RealRuntime runtime_;
   metrics::Registry registry_;
   std::map<std::string, std::string> bound_;  // annotations by UID, as the scheduler wrote them
@@ -306,13 +309,36 @@ TEST_F(RealRuntimeTest, DevicesThatCdiFilesNameAreGivenByName) {
   const json answer = create(pod);
   expect_given(answer, nic);
   EXPECT_EQ(answer["cdi"], json({"nvidia.com/gpu=GPU-3", "nvidia.com/gpu=GPU-7"}));
+  // A runtime that is older, or not known, leaves names out and says nothing: cards go by number.
+  using Since = std::map<std::string, std::pair<int, int>>;
+  int number = 0;
+  for (const Since& since : {Since{{"records", {2, 4}}}, Since{{"containerd", {2, 1}}}}) {
+    kill_hook();
+    by_name_since_ = since;
+    start_hook();
+    const json by_number = create(pod, "next" + std::to_string(number++));
+    expect_given(by_number, pod);
+    EXPECT_TRUE(by_number["cdi"].is_null());
+  }
+}
+
+TEST_F(RealRuntimeTest, WhatGoesWrongCostsTheContainerAlone) {
+  const Case pod = make_case(1, {3}, 100, {}, false);
+  bound_[pod.uid] = pod.annotation;
+  know();
+  hook_->judge_by([](const AllocatedPod&, bool) -> PodDevices {
+    throw std::runtime_error("a folder cannot be read");
+  });
+  expect_refused(create(pod), "a folder cannot be read");
+  know();
+  expect_given(create(pod, "next"), pod);
 }
 
 TEST_F(RealRuntimeTest, TheLibraryOfAShareIsMounted) {
   const Case pod = make_case(1, {3}, 25, {}, false);
   bound_[pod.uid] = pod.annotation;
   know();
-  hook_->judge_by([&](const AllocatedPod& known) {
+  hook_->judge_by([&](const AllocatedPod& known, bool) {
     PodDevices devices = devices_of_pod(known, found_, files_);
     devices.mounts = {"/usr/local/vgpu/libvgpu.so"};
     return devices;
