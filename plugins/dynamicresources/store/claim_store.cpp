@@ -51,6 +51,28 @@ std::vector<std::string> ClaimStore::Entry::requests_met() const {
   return names;
 }
 
+bool ClaimStore::Entry::used_only_by(const std::vector<std::string_view>& pods) const {
+  const auto is_one = [&](std::string_view uid) {
+    return std::find(pods.begin(), pods.end(), uid) != pods.end();
+  };
+  if (decision != nullptr && !is_one(decision->pod_uid)) return false;
+  const List<plimsoll_claim_user> users(object->reserved_for);
+  return std::all_of(users.begin(), users.end(),
+                     [&](const plimsoll_claim_user& user) { return is_one(view(user.uid)); });
+}
+
+ClaimStore::Other::Other(Allocated& allocated, std::vector<DeviceResult> gone,
+                         std::vector<DeviceResult> there)
+    : allocated_(allocated), gone_(std::move(gone)), there_(std::move(there)) {
+  for (const DeviceResult& result : gone_) allocated_.remove(result);
+  for (const DeviceResult& result : there_) allocated_.add(result);
+}
+
+ClaimStore::Other::~Other() {
+  for (const DeviceResult& result : there_) allocated_.remove(result);
+  for (const DeviceResult& result : gone_) allocated_.add(result);
+}
+
 ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
     : host_(std::move(host)),
       inventory_(numbers_, std::move(judge), gates),
