@@ -170,6 +170,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void publish();
   void publish_state();
   static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
+  static void devices(void* self, const plimsoll_node_info* node, plimsoll_str resource,
+                      int64_t* all, int64_t* taken);
   void class_event(const std::string& name);
   void recount(Entry& claim);
   // People are shown the devices' nodes otherwise now.

@@ -60,6 +60,7 @@ Json user_of(const std::string& pod) {
 // Nodes, pods on them, claims; as an API server has them.
 struct Cluster {
   std::map<std::string, std::vector<std::string>> nodes;  // and the kinds of their devices
+  std::map<std::string, int> own;  // "example.com/any" of a device plugin
   std::map<std::string, Json> pods, claims;
   Json preemptor;
 
@@ -131,11 +132,14 @@ class Attempt {
       Json made = Json::parse(R"({"metadata": {}, "spec": {"selectors": [{"cel": {}}]}})");
       made["metadata"]["name"] = name;
       made["spec"]["selectors"][0]["cel"]["expression"] = selector;
+      made["spec"]["extendedResourceName"] = std::string("example.com/") + name;
       put("deviceclasses.v1.resource.k8s.io", made);
     }
     for (const auto& [name, kinds] : cluster.nodes) {
       Json node = Json::parse(R"({"status": {"allocatable": {"cpu": "8", "pods": "110"}}})");
       node["metadata"]["name"] = name;
+      if (const auto own = cluster.own.find(name); own != cluster.own.end())
+        node["status"]["allocatable"]["example.com/any"] = std::to_string(own->second);
       profile_.add_node(node);
       Json slice = Json::parse(R"({"metadata": {}, "spec": {"driver": "d",
           "pool": {"generation": 1, "resourceSliceCount": 1}, "devices": []}})");
@@ -182,6 +186,21 @@ class Attempt {
     return found;
   }
   [[nodiscard]] bool fits(const std::string& node) { return filter().at(node) == Code::kSuccess; }
+  // After filter(): of the nodes, each plugin's score, without its weight.
+  std::map<std::string, std::map<std::string, int64_t>> scores() {
+    const auto& rows = profile_.cluster().rows();
+    Framework& framework = profile_.framework();
+    EXPECT_TRUE(framework.run_pre_score(*cycle_, *pod_, rows).ok());
+    ScoreTable table;
+    EXPECT_TRUE(framework.run_score(*cycle_, *pod_, rows, table, true).ok());
+    std::map<std::string, std::map<std::string, int64_t>> found;
+    for (const ScoreTable::Part& part : table.parts) {
+      for (size_t i = 0; i < rows.size(); ++i)
+        found[profile_.name(part.plugin)][std::string(view(rows[i]->node->meta.name))] =
+            part.weighted[i];
+    }
+    return found;
+  }
   // After filter(): the node that is nominated, or empty. `victims` are then evicted.
   std::string preempt() {
     const PostFilterOutcome outcome =
@@ -367,6 +386,44 @@ TEST_F(OneDevice, NobodyIsEvictedWhoseDevicesOthersHave) {
   EXPECT_FALSE(attempt.fits("n"));
   EXPECT_EQ(attempt.preempt(), "");
   EXPECT_EQ(attempt.victims.size(), 0U);
+}
+
+// calculateDRAExtendedResourceAllocatableRequest: 3 of 4 devices are taken on a, none on b; c has 4
+// of the resource itself, and devices that do not count.
+TEST(DynamicResourcesScores, DevicesBehindAResourceAreLoadWhereANodeHasNoneOfIt) {
+  Cluster cluster;
+  for (const char* node : {"a", "b", "c"}) cluster.nodes[node] = {"big", "big", "small", "small"};
+  cluster.own["c"] = 4;
+  for (const char* node : {"a", "c"}) {
+    const std::string held = std::string("held-") + node;
+    cluster.claims[held] = claim(held, "any", 3);
+    cluster.allocate(held, node, {0, 1, 2}, {"somebody"});
+  }
+  Json asking = pod("p", 0, 1, {});
+  Json& requests = asking["spec"]["containers"][0]["resources"]["requests"];
+  requests["example.com/any"] = "1";
+  const auto scores = [&](const std::string& strategy) {
+    const std::string resources = R"([{"name":"example.com/any","weight":1}])";
+    Attempt attempt(
+        cluster, asking,
+        {{"NodeResourcesFit",
+          R"({"scoringStrategy":{"type":")" + strategy + R"(","resources":)" + resources + "}}"},
+         {"NodeResourcesBalancedAllocation",
+          R"({"resources":[{"name":"cpu","weight":1},{"name":"example.com/any","weight":1}]})"}});
+    static_cast<void>(attempt.filter());
+    return attempt.scores();
+  };
+  using Scores = std::map<std::string, int64_t>;
+  EXPECT_EQ(scores("MostAllocated")["NodeResourcesFit"],
+            (Scores{{"a", 100}, {"b", 25}, {"c", 25}}));
+  EXPECT_EQ(scores("LeastAllocated")["NodeResourcesFit"], (Scores{{"a", 0}, {"b", 75}, {"c", 75}}));
+  // Of 8 CPUs one is asked for: a goes from 0 and 3/4 to 1/8 and 1, the others from 0 to 1/8 and 1/4.
+  EXPECT_EQ(scores("LeastAllocated")["NodeResourcesBalancedAllocation"],
+            (Scores{{"a", 72}, {"b", 71}, {"c", 71}}));
+
+  requests.erase("example.com/any");
+  requests["example.com/big"] = "1";  // a's and c's are taken; nobody scores by it
+  EXPECT_EQ(scores("MostAllocated")["NodeResourcesFit"], (Scores{{"a", 0}, {"b", 0}, {"c", 0}}));
 }
 
 }  // namespace
