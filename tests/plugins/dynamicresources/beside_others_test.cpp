@@ -60,7 +60,7 @@ Json user_of(const std::string& pod) {
 // Nodes, pods on them, claims; as an API server has them.
 struct Cluster {
   std::map<std::string, std::vector<std::string>> nodes;  // and the kinds of their devices
-  std::map<std::string, int> own;  // "example.com/any" of a device plugin
+  std::map<std::string, int> own;                         // "example.com/any" of a device plugin
   std::map<std::string, Json> pods, claims;
   Json preemptor;
 
@@ -116,8 +116,7 @@ class Attempt {
     outside.run_on_loop = [this](int64_t, std::function<void()> task) {
       tasks_.push_back(std::move(task));
     };
-    outside.api_request = [this](const PluginRequest& request,
-                                 const HostBackend::ApiAnswer& done) {
+    outside.api_request = [this](const PluginRequest& request, const HostBackend::ApiAnswer& done) {
       if (request.method == "DELETE")
         victims.insert(request.path.substr(request.path.rfind('/') + 1));
       done(200, "{}");
@@ -304,8 +303,8 @@ TEST(DynamicResourcesPreemption, TheVictimsAreEnoughAndNoneIsEvictedInVain) {
     bool any = false;
     for (const auto& [node, kinds] : cluster.nodes) {
       const std::set<std::string> lower = lower_on(cluster, node);
-      any = any || (!lower.empty() &&
-                    Attempt(cluster.without(lower), cluster.preemptor).fits(node));
+      any =
+          any || (!lower.empty() && Attempt(cluster.without(lower), cluster.preemptor).fits(node));
     }
     const std::string node = attempt.preempt();
     EXPECT_EQ(!node.empty(), any) << "of any use";
@@ -318,7 +317,8 @@ TEST(DynamicResourcesPreemption, TheVictimsAreEnoughAndNoneIsEvictedInVain) {
     ++evictions;
     several += attempt.victims.size() > 1;
     EXPECT_TRUE(Attempt(cluster.without(attempt.victims), cluster.preemptor).fits(node))
-        << node << ": " << cluster.text() << "\nvictims " << ::testing::PrintToString(attempt.victims);
+        << node << ": " << cluster.text() << "\nvictims "
+        << ::testing::PrintToString(attempt.victims);
     bool claims = false;
     for (const std::string& spared : attempt.victims) {
       std::set<std::string> fewer = attempt.victims;
@@ -417,7 +417,8 @@ TEST(DynamicResourcesScores, DevicesBehindAResourceAreLoadWhereANodeHasNoneOfIt)
   EXPECT_EQ(scores("MostAllocated")["NodeResourcesFit"],
             (Scores{{"a", 100}, {"b", 25}, {"c", 25}}));
   EXPECT_EQ(scores("LeastAllocated")["NodeResourcesFit"], (Scores{{"a", 0}, {"b", 75}, {"c", 75}}));
-  // Of 8 CPUs one is asked for: a goes from 0 and 3/4 to 1/8 and 1, the others from 0 to 1/8 and 1/4.
+  // Of 8 CPUs one is asked for: a goes from 0 and 3/4 to 1/8 and 1, the others from 0 to 1/8 and
+  // 1/4.
   EXPECT_EQ(scores("LeastAllocated")["NodeResourcesBalancedAllocation"],
             (Scores{{"a", 72}, {"b", 71}, {"c", 71}}));
 
