@@ -26,14 +26,13 @@
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
 #include "framework/cycle/groups/topology_wish.hpp"
+#include "framework/objects/gang_terms.hpp"
 #include "framework/placement/nominator.hpp"
 #include "framework/runtime/group_dry_run.hpp"
 
 namespace plimsoll {
 
 class ExtenderWaits;
-struct PodGroup;
-
 class GroupCycle {
  public:
   // Looks at one node by all filters, of all orders but the first together; as of a dry run of a
@@ -141,6 +140,7 @@ class GroupCycle {
   Bindings& bindings_;
   const ExtenderWaits* extenders_;
   const PodGroup* object_ = nullptr;
+  PodGroup own_object_;  // of a gang that has none
   GroupKind kind_ = GroupKind::kNone;
   std::string group_name_;
   Framework* framework_ = nullptr;

@@ -10,7 +10,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/queue_metrics.hpp"
-#include "framework/objects/pod_group.hpp"
+#include "framework/objects/gang_terms.hpp"
 #include "framework/placement/timing.hpp"
 #include "framework/runtime/plugin/environment.hpp"
 
@@ -77,12 +77,16 @@ bool ProfilesPolicy::add(Framework& framework, bool extended, const Args& args) 
   for (size_t i = 0; i < framework.plugin_count(); ++i) {
     const auto plugin = static_cast<PluginIndex>(i);
     const std::string_view name = framework.plugin_name(plugin);
-    const GroupKind kind = name == kGangScheduling ? GroupKind::kPodGroup
-                           : name == kCoscheduling ? GroupKind::kCoscheduling
-                                                   : GroupKind::kNone;
-    if (kind == GroupKind::kNone) continue;
-    groups.kinds.set(index_of(kind));
-    groups.plugins[index_of(kind)] = plugin;
+    const auto stands_for = [&](GroupKind kind) {
+      groups.kinds.set(index_of(kind));
+      groups.plugins[index_of(kind)] = plugin;
+    };
+    if (name == kGangScheduling) stands_for(GroupKind::kPodGroup);
+    if (name == kCoscheduling) stands_for(GroupKind::kCoscheduling);
+    if (name != kNodeDevice) continue;
+    stands_for(GroupKind::kGang);
+    if (!groups.kinds.test(index_of(GroupKind::kCoscheduling)))
+      stands_for(GroupKind::kCoscheduling);
   }
   group_kinds_ |= groups.kinds;
   int64_t seconds = 0;
@@ -147,7 +151,8 @@ std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
 
 GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
-  const PodGroup* group = find_pod_group(environment_.objects, name);
+  PodGroup own;
+  const PodGroup* group = describe_group(environment_.objects, name, member, own);
   if (group == nullptr) return facts;
   if (!group->unreadable.empty()) {
     facts.problem = group->unreadable;
@@ -163,6 +168,11 @@ GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& memb
   facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
   const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
+  if (name.kind != GroupKind::kGang) return facts;
+  const GangTerms terms = gang_terms(member);
+  facts.wish += terms.problem;
+  if (terms.match == GangTerms::Match::kOnlyWaiting) facts.placed = 0;
+  facts.goes_on = terms.match == GangTerms::Match::kOnceSatisfied;
   return facts;
 }
 

@@ -27,6 +27,8 @@ struct Environment;
 // plugins of that name do elsewhere.
 inline constexpr std::string_view kGangScheduling = "GangScheduling";
 inline constexpr std::string_view kCoscheduling = "Coscheduling";
+// For Koordinator's gangs, and for the groups of Coscheduling in a profile without that.
+inline constexpr std::string_view kNodeDevice = "NodeDevice";
 
 // Not a Kubernetes kind: a plugin's own call to wake what it rejected. The event's label is the
 // plugin's name; it concerns that plugin in every profile.
