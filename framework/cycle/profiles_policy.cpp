@@ -45,12 +45,14 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   return seen;
 }
 
-int64_t seconds_in(std::string_view args_json, std::string_view field) {
-  sdk::ArgsValue args;
-  int64_t seconds = 0;
-  if (!sdk::detail::ArgsReader(args_json).read(args)) return 0;
-  const auto found = args.fields.find(field);
-  return found != args.fields.end() && found->second.whole(seconds) ? seconds : 0;
+// Of a plugin; null: it is not there.
+sdk::ArgsValue arg_of(const ProfilesPolicy::Args& args, std::string_view plugin,
+                      std::string_view field) {
+  const auto given = args.find(std::string(plugin));
+  sdk::ArgsValue all;
+  if (given == args.end() || !sdk::detail::ArgsReader(given->second).read(all)) return {};
+  const auto found = all.fields.find(field);
+  return found == all.fields.end() ? sdk::ArgsValue() : std::move(found->second);
 }
 
 }  // namespace
@@ -67,7 +69,7 @@ bool ProfilesPolicy::Registered::by_default(const ClusterEvent& event) const {
          event.actions == PLIMSOLL_ACTION_UPDATE_NODE_TAINT;
 }
 
-bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view coscheduling) {
+bool ProfilesPolicy::add(Framework& framework, bool extended, const Args& args) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
@@ -87,7 +89,15 @@ bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view c
       stands_for(GroupKind::kCoscheduling);
   }
   group_kinds_ |= groups.kinds;
-  groups.coscheduling_backoff_ms = 1000 * seconds_in(coscheduling, "podGroupBackoffSeconds");
+  int64_t seconds = 0;
+  if (arg_of(args, kCoscheduling, "podGroupBackoffSeconds").whole(seconds))
+    groups.coscheduling_backoff_ms = 1000 * seconds;
+  for (const sdk::ArgsValue& level : arg_of(args, kGangScheduling, "topologyLevels").items)
+    groups.domains.levels.push_back(level.text);
+  for (const char* field : {"ignoredResources", "ignoredResourceGroups"}) {
+    const bool ignores = !arg_of(args, "NodeResourcesFit", field).items.empty();
+    groups.domains.fit_ignores = groups.domains.fit_ignores || ignores;
+  }
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
