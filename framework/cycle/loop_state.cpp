@@ -42,7 +42,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       placer(cluster, nominator, environment.reasons, options.classes),
       group_trial(
           cluster, nominator, [this](const plimsoll_pod& pod) { return framework_for(pod); },
-          [this](const plimsoll_pod& pod) { return unit_of(pod); }),
+          [this](const plimsoll_pod& pod) { return unit_of(pod); }, options.group_search_ms),
       group_decision(cluster),
       queue(policy, options.queue),
       unsynced_kinds{"pods", "nodes"},

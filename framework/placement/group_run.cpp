@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/base/thread_time.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -25,11 +27,12 @@ void GroupRun::Cost::add(const Unit& unit) {
 }
 
 GroupRun::GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-                   size_t most_kinds, size_t& looks_left)
+                   size_t most_kinds, size_t& looks_left, int64_t until_ms)
     : cluster_(cluster),
       framework_of_(framework_of),
       most_kinds_(most_kinds),
       looks_left_(looks_left),
+      until_ms_(until_ms),
       rows_(cluster.row_slots()),
       spots_(rows_.size()) {}
 

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_trial.hpp"
 
 namespace plimsoll {
@@ -62,7 +61,7 @@ class GroupRun {
 
   // All outlive it. `looks_left`: as in GroupTrial::most_looks.
   GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-           size_t most_kinds, size_t& looks_left);
+           size_t most_kinds, size_t& looks_left, int64_t until_ms);
 
   // Pods that are nominated to nodes were there first, but for those of these members.
   void leave_room_for_nominated(const Nominator& nominator,
@@ -122,7 +121,7 @@ class GroupRun {
   size_t most_kinds_;
   size_t& looks_left_;
   size_t looks_ = 0;
-  const int64_t until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
+  const int64_t until_ms_;             // of the thread's time
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;

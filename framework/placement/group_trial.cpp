@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "framework/api/lists.hpp"
+#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_run.hpp"
 
 namespace plimsoll {
@@ -32,7 +33,7 @@ class EvictionRun {
 
   EvictionRun(const GroupDryRun::EvictionQuery& query, const ClusterState& cluster,
               const Nominator& nominator, const GroupTrial::FrameworkOf& framework_of,
-              const GroupTrial::UnitOf& unit_of)
+              const GroupTrial::UnitOf& unit_of, int64_t longest_ms)
       : query_(query),
         cluster_(cluster),
         nominator_(nominator),
@@ -41,7 +42,7 @@ class EvictionRun {
         looks_left_(4 * GroupTrial::most_looks(cluster.row_slots().size())),
         looks_for_places_(looks_left_ / 4 * 3),
         most_kinds_(most_kinds_to_evict(cluster.row_slots().size())),
-        nodes_(cluster, framework_of, most_kinds_, looks_left_) {}
+        nodes_(cluster, framework_of, most_kinds_, looks_left_, thread_time_ms() + longest_ms) {}
 
   Eviction run() {
     Eviction answer;
@@ -337,7 +338,7 @@ class EvictionRun {
   // The plan from the start, with only its victims gone, in the order in which the group is tried.
   bool holds(const Plan& plan) {
     size_t looks_left = SIZE_MAX;
-    GroupRun nodes(cluster_, framework_of_, most_kinds_, looks_left);
+    GroupRun nodes(cluster_, framework_of_, most_kinds_, looks_left, INT64_MAX);
     Members members;
     if (!begin(nodes, members)) return false;
     remove_going(nodes);
@@ -392,7 +393,7 @@ std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods) {
 
 GroupDryRun::Eviction GroupTrial::evict(const EvictionQuery& query) const {
   if (cluster_.row_slots().empty()) return {};
-  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_).run();
+  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_, longest_ms_).run();
 }
 
 }  // namespace plimsoll

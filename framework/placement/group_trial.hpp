@@ -38,17 +38,18 @@ class GroupTrial final : public GroupDryRun {
   // If looks are dear, no more than the first of these or than the thread can do in this time. It
   // counts once for the places of a group that was tried in vain, and once for its victims.
   static constexpr size_t kLooksInAnyCase = 20'000;
-  static constexpr int64_t kLongestMs = 100;
+  static constexpr int64_t kLongestMs = 100;  // by default
   // A pod that is being deleted is waited for until so long after its grace period has ended.
   static constexpr int64_t kLongestWaitMs = 2 * 60'000;
 
   // Both outlive it.
   GroupTrial(const ClusterState& cluster, const Nominator& nominator, FrameworkOf framework_of,
-             UnitOf unit_of)
+             UnitOf unit_of, int64_t longest_ms = kLongestMs)
       : cluster_(cluster),
         nominator_(nominator),
         framework_of_(std::move(framework_of)),
-        unit_of_(std::move(unit_of)) {}
+        unit_of_(std::move(unit_of)),
+        longest_ms_(longest_ms) {}
 
   [[nodiscard]] Eviction evict(const EvictionQuery& query) const override;
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const override { return unit_of_(pod); }
@@ -58,6 +59,7 @@ class GroupTrial final : public GroupDryRun {
   const Nominator& nominator_;
   FrameworkOf framework_of_;
   UnitOf unit_of_;
+  int64_t longest_ms_;
 };
 
 }  // namespace plimsoll

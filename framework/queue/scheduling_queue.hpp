@@ -157,6 +157,9 @@ struct QueuedGroup {
   // What the group waits for, if it is gated.
   enum class Gate { kNone, kGroup, kQuorum, kMember };
 
+  // Refusals after which one that runs in part is as any other.
+  static constexpr uint32_t kMostRefusalsInFront = 5;
+
   QueuedPod entry;  // its pod is one of the members
   GroupKind kind = GroupKind::kNone;
   std::string ns;
@@ -174,6 +177,9 @@ struct QueuedGroup {
   size_t counted = 0;                  // of the members, in the sizes of its place
 
   [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
+  [[nodiscard]] bool is_complete() const {
+    return facts.known && members.size() + facts.placed >= facts.least();
+  }
 };
 
 class SchedulingQueue {

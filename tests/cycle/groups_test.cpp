@@ -141,6 +141,7 @@ class World final : public ApiWriter {
     options.stepwise = stepwise_;
     options.classes.check_every = check_every_;
     options.stop_grace = {};
+    options.group_search_ms = int64_t{3'600'000};
     auto made = Scheduler::create(std::move(options), modules_, symbols_, *this);
     if (!made) throw std::runtime_error(made.error().message);
     scheduler_ = std::move(*made);
@@ -2262,6 +2263,26 @@ TEST_F(FailureTest, APlaceInWhichBindingsFailAgainAndAgainIsGivenUp) {
   EXPECT_TRUE(said("b").starts_with("default/b was not bound, and loses its place: ")) << said("b");
   world_.step();
   EXPECT_EQ(bound({"a", "b"}), 2U);
+}
+
+TEST_F(FailureTest, APlaceIsNotKeptForAGroupThatIsGoneOrNotComplete) {
+  for (const bool deleted : {true, false}) {
+    node("n", "2");
+    for (const char* name : {"a", "b"}) world_.save_pod(pod_of(name, "1"));
+    GroupTest::group(2);
+    world_.fail_bind("b");
+    world_.step();
+    EXPECT_EQ(world_.nominated("b"), "n");
+    if (deleted) world_.delete_group("g");
+    if (!deleted) GroupTest::group(5);
+    pod("single", "1", false);
+    world_.step(2);
+    EXPECT_EQ(world_.node_of("single"), "n");
+    EXPECT_EQ(world_.node_of("b"), "");
+    for (const char* name : {"a", "b", "single"}) world_.delete_pod(name);
+    if (!deleted) world_.delete_group("g");
+    world_.settle();
+  }
 }
 
 TEST_F(FailureTest, AGroupWhoseRestHasNoPlaceSaysSo) {
