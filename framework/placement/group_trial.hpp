@@ -1,18 +1,14 @@
 #pragma once
 // The dry run of a whole group: its members are put on copies of nodes, one after the other, by all
-// filters of all plugins, each beside those before it. A member goes to the first node that takes
-// it as it is; if there is none, to one that takes it without pods of lower priority.
-//
-// Who finds no place goes first in the next round, for a few rounds. It is exact in what it allows
-// and careful in what it refuses: there may be room that no round finds. Members that are alike to
-// all plugins share one cycle state, so the cost is that of one look at all nodes for each kind of
-// member, and one step for each member; and it gives up after so many looks that the loop does not
-// stand still for a second.
-//
-// For evictions each member goes where it takes the fewest victims beside those before it; what
+// filters of all plugins, each beside those before it, where it takes the fewest victims; what
 // comes of several orders is compared. Then each victim is put back, the most important first, and
 // stays if the members on its nodes have room beside it or elsewhere. At last the plan is made
 // again from the start, with only the victims gone.
+//
+// It is exact in what it allows and careful in what it refuses: there may be room that no order
+// finds. Members that are alike to all plugins share one cycle state, so the cost is that of one
+// look at all nodes for each kind of member, and one step for each member; and it gives up after so
+// many looks that the loop does not stand still for a second.
 
 #include <functional>
 #include <span>
@@ -54,7 +50,6 @@ class GroupTrial final : public GroupDryRun {
         framework_of_(std::move(framework_of)),
         unit_of_(std::move(unit_of)) {}
 
-  [[nodiscard]] Answer place(const Query& query) const override;
   [[nodiscard]] Eviction evict(const EvictionQuery& query) const override;
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const override { return unit_of_(pod); }
 

@@ -70,7 +70,7 @@ void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
 
 bool SchedulingQueue::has_quorum(QueuedGroup& group) {
   group.facts = policy_.group(group.id(), *group.entry.pod);
-  return group.facts.known && group.members.size() + group.facts.placed >= group.facts.needed;
+  return group.facts.known && group.members.size() + group.facts.placed >= group.facts.least();
 }
 
 std::string SchedulingQueue::gate_message(const QueuedGroup& group) {
@@ -138,10 +138,10 @@ void SchedulingQueue::represent(QueuedGroup& group, const QueuedPod& member) {
 
 // ---- members come and go
 
-// Whether PreEnqueue holds back only the pod, not its group. Coscheduling: the others go without it
-// if they are enough.
+// Whether PreEnqueue holds back only the pod, not its group. Outside scheduling.k8s.io the others
+// go without it if they are enough.
 bool SchedulingQueue::stays_apart(const QueuedPod& pod) {
-  return policy_.group_of(*pod.pod).kind == GroupKind::kCoscheduling && policy_.gate(*pod.pod);
+  return policy_.group_of(*pod.pod).kind != GroupKind::kPodGroup && policy_.gate(*pod.pod);
 }
 
 QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {

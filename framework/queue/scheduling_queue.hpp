@@ -18,6 +18,7 @@
 //
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -62,8 +63,14 @@ struct GroupFacts {
   std::string problem{};  // why it is not known, though it is there
   int64_t since_ms = 0;   // its place among others; 0: by when its first pod came
   int64_t least_backoff_ms = 0;
+  bool goes_on = false;  // while some have a node, others need not wait until they are so many
 
+  // So many of its pods wait, or have a node, when the others are to be placed.
+  [[nodiscard]] size_t least() const {
+    return goes_on && placed > 0 ? std::min(needed, placed + 1) : needed;
+  }
   [[nodiscard]] bool runs_in_part() const { return placed > 0 && placed < needed; }
+  bool operator==(const GroupFacts&) const = default;
 };
 
 // What the queue needs from the profiles.

@@ -926,15 +926,6 @@ TEST_F(GroupTest, WaitsWhileTheGroupIsGoneOrGoing) {
   EXPECT_EQ(bound({"a", "b"}), 2U);
 }
 
-TEST_F(GroupTest, ABindingThatFailsIsMadeAgainAlone) {
-  node("n", "8");
-  group(3);
-  world_.fail_bind("b");
-  for (const char* name : {"a", "b", "c"}) pod(name, "1");
-  world_.settle();
-  EXPECT_EQ(bound({"a", "b", "c"}), 3U);
-}
-
 TEST_F(GroupTest, IsNotBoundWherePermitLeavesTooFew) {
   node("n", "8");
   group(3);
@@ -2743,7 +2734,7 @@ TEST(GroupsRandom, NoGangIsLeftInPartWhateverFails) {
   set_log_level(LogLevel::kError);
   const bool is_long = std::getenv("PLIMSOLL_LONG") != nullptr;
   const uint32_t first = test::test_seed();
-  for (uint32_t seed = first; seed < first + (is_long ? 20 : 6); ++seed) {
+  for (uint32_t seed = first; seed < first + (is_long ? 8 : 6); ++seed) {
     SCOPED_TRACE("PLIMSOLL_TEST_SEED=" + std::to_string(seed));
     Campaign campaign(seed, is_long ? 40 : 10, is_long ? 8 : 2, is_long ? 64 : 9);
     campaign.run();
