@@ -152,8 +152,9 @@ ExtensionPoints reference_points(std::string_view name) {
       // scheduler-plugins, and Koordinator
       {"Coscheduling", {kQueueSort, kPreFilter, kPostFilter, kReserve, kPermit, kPostBind}},
       {"NodeResourceTopologyMatch", {kPreFilter, kFilter, kScore, kReserve, kPostBind}},
-      // Koordinator's DeviceShare
-      {"NodeDevice", {kPreFilter, kFilter, kPreScore, kScore, kReserve, kPreBind}},
+      // Koordinator's DeviceShare, and where it once stood for groups
+      {"NodeDevice",
+       {kPreFilter, kFilter, kPostFilter, kPreScore, kScore, kReserve, kPermit, kPreBind}},
   };
   const auto found = kPoints.find(name);
   return found == kPoints.end() ? ExtensionPoints{} : found->second;

@@ -17,8 +17,10 @@ enum class GroupKind : uint8_t {
   kNone,
   kPodGroup,      // spec.schedulingGroup: a PodGroup of scheduling.k8s.io
   kCoscheduling,  // the label kCoschedulingLabel: a PodGroup of scheduling.x-k8s.io
+  kGang,  // Koordinator's labels and annotations (objects/gang_terms.hpp), and a PodGroup of
+          // scheduling.sigs.k8s.io
 };
-inline constexpr size_t kGroupKindCount = 3;
+inline constexpr size_t kGroupKindCount = 4;
 using GroupKinds = std::bitset<kGroupKindCount>;
 
 [[nodiscard]] constexpr size_t index_of(GroupKind kind) {
@@ -26,6 +28,9 @@ using GroupKinds = std::bitset<kGroupKindCount>;
 }
 
 inline constexpr std::string_view kCoschedulingLabel = "scheduling.x-k8s.io/pod-group";
+// Before all that annotations and labels say of a gang.
+inline constexpr std::string_view kGangPrefix = "gang.scheduling.koordinator.sh/";
+inline constexpr size_t kLongestGangName = 253;  // of a longer one only so much is read
 
 // The texts are whoever's it was made of.
 struct GroupName {

@@ -174,7 +174,9 @@ void Bindings::binding_ended(Attempt& ended, Status status) {
 Nominating Bindings::nomination_after(const Attempt& attempt, const Status& status) const {
   const std::string_view node = view(attempt.assumed->node_name);
   const bool is_to_blame = attempt.binding ? status.rejected() : status.code != Code::kPending;
-  if (is_to_blame || !state_.policy.group_gate(*attempt.pod)) return Nominating::clear();
+  const GroupName group = state_.policy.group_of(*attempt.pod);
+  if (is_to_blame || !group || !state_.policy.group(group, *attempt.pod).known)
+    return Nominating::clear();
   const QueuedPod* queued = state_.queue.entry(attempt.uid());
   const bool again = queued != nullptr && queued->consecutive_errors < kMostFailuresInPlace;
   if (!again || state_.cluster.node(node, attempt.slot) == nullptr) return Nominating::clear();

@@ -28,18 +28,13 @@ std::optional<PluginIndex> filter_of(const Framework& framework, std::string_vie
 // be, in the domain that takes the most.
 bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) {
   const bool has_to = !wish_.required.empty();
-  const auto profile = std::ranges::find(state_.options.profiles, framework_->scheduler_name(),
-                                         &ProfileSpec::scheduler_name);
-  const auto args = profile->args.find(std::string(kGangScheduling));
-  const auto levels =
-      levels_to_try(wish_, args == profile->args.end() ? std::vector<std::string>()
-                                                       : topology_levels(args->second));
+  const auto levels = levels_to_try(wish_, state_.policy.domain_args(*members_.front().pod).levels);
   const Order given = order;
   bool enough = false;
   for (const std::vector<std::string>& keys : levels) {
     const bool is_last = has_to && &keys == &levels.back();
     if (!find_domains(group, keys, is_last)) continue;
-    judge_domains(profile->args);
+    judge_domains();
     if (!is_last) std::erase_if(domains_, [](const auto& domain) { return !domain.may_hold_all; });
     enough = try_domains(order, !is_last) || try_orders_in_domains(order, !is_last);
     if (!error_.ok() || state_.environment.gave_up()) return false;
@@ -88,12 +83,11 @@ void GroupCycle::wait_for_labels() {
 }
 
 // What certainly cannot hold the group is not looked at, if the profile's filters ask for room.
-void GroupCycle::judge_domains(const std::map<std::string, std::string>& args) {
+void GroupCycle::judge_domains() {
   const std::optional<PluginIndex> fit = filter_of(*framework_, kFit);
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
-  const auto given = args.find(std::string(kFit));
-  const bool ignores = given != args.end() && given->second.find("ignored") != std::string::npos;
+  const bool ignores = state_.policy.domain_args(*members_.front().pod).fit_ignores;
   const DomainNeeds needs(pods, needed_ > placed_before_ ? needed_ - placed_before_ : 1, !ignores);
   bool skips = false;
   for (GroupDomain& domain : domains_) {

@@ -120,6 +120,18 @@ std::string GroupCycle::unsupported(const PodGroup& object) const {
     return "the pod group has spec." + object.not_honoured +
            ", which this scheduler does not support yet";
   }
+  const plimsoll_pod& first_pod = *members_.front().pod;
+  const GangTerms first = kind_ == GroupKind::kGang ? gang_terms(first_pod) : GangTerms();
+  for (const Member& member : members_) {
+    if (kind_ != GroupKind::kGang) break;
+    const GangTerms terms = gang_terms(*member.pod);
+    if (!terms.problem.empty()) return "pod " + full_name(*member.pod) + ": " + terms.problem;
+    if (terms.match != first.match ||
+        (object_ == &own_object_ && terms.min_available != first.min_available)) {
+      return "pods " + full_name(first_pod) + " and " + full_name(*member.pod) +
+             " of one gang differ in min-available or match-policy";
+    }
+  }
   if (extenders_ == nullptr) return {};
   for (const Member& member : members_) {
     if (extenders_->concern(*member.pod))
@@ -372,13 +384,13 @@ size_t GroupCycle::run(QueuedGroup& group) {
 
 void GroupCycle::attempt(QueuedGroup& group) {
   if (state_.metrics) start_ = metrics::Clock::now();
-  object_ = find_pod_group(state_.environment.objects, group.id());
+  object_ = describe_group(state_.environment.objects, group.id(), *group.entry.pod, own_object_);
   kind_ = group.kind;
   group_name_ = group.name;
   framework_ = state_.framework_for(*members_.front().pod);
   flushed_ = group.entry.flushed;
   first_attempt_ms_ = group.entry.initial_attempt_ms;
-  needed_ = group.facts.needed;
+  needed_ = group.facts.least();
   placed_before_ = group.facts.placed;
   state_.counters.attempts += members_.size();
   for (const Member& member : members_) {
@@ -396,6 +408,9 @@ void GroupCycle::attempt(QueuedGroup& group) {
     return fail(group);
   }
   wish_ = wish_of(*object_, *members_.front().pod);
+  std::vector<const plimsoll_pod*> pods;
+  for (const Member& member : members_) pods.push_back(member.pod.get());
+  const GroupDecision::Scope decision(state_.group_decision, group.id(), std::move(pods));
   sort_by_kind();
   if (waits_for_kinds()) return fail(group);
 
@@ -426,7 +441,7 @@ bool GroupCycle::find_places(Order& order) {
   static_cast<void>(is_new(order));
   bool enough = place_in(order, true);
   if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
-  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
+  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + state_.options.group_search_ms;
   Order best;  // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {

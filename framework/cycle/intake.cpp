@@ -165,8 +165,24 @@ void Intake::handle(ObjectDeleted& message) {
 }
 
 void Intake::group_changed(const RawObject& object) {
-  if (const GroupKind kind = group_kind(object.resource); kind != GroupKind::kNone)
-    state_.queue.group_changed({kind, object.ns, object.name}, state_.now_ms());
+  const GroupKind kind = group_kind(object.resource);
+  if (kind == GroupKind::kNone) return;
+  const GroupName name{kind, object.ns, object.name};
+  state_.queue.group_changed(name, state_.now_ms());
+  const QueuedGroup* group = state_.queue.group(name);
+  if (group == nullptr || group->is_complete()) return;
+  std::vector<PodRef> members;
+  for (const QueuedPod* member : group->members) members.push_back(member->pod);
+  for (const PodRef& member : members) drop_nomination(member);
+}
+
+// It would keep others away from room that it may never use.
+void Intake::drop_nomination(const PodRef& pod) {
+  const std::string node(state_.nominator.node_of(view(pod->meta.uid)));
+  if (node.empty()) return;
+  state_.nominator.remove(view(pod->meta.uid));
+  state_.write_nomination(*pod, "");
+  state_.nomination_ended(pod, node);
 }
 
 void Intake::group_changed(const plimsoll_pod& pod) {
@@ -336,10 +352,14 @@ void Intake::pending_pod(const PodRef& pod) {
     // too.
     state_.nominator.add(pod, Nominating::keep());
     (void)state_.queue.add(pod, state_.now_ms());
+    const GroupName name = state_.policy.group_of(*pod);
+    const QueuedGroup* group = name ? state_.queue.group(name) : nullptr;
+    if (group != nullptr && !group->facts.known) drop_nomination(pod);
     return;
   }
   state_.queue.update(pod, state_.now_ms());
   state_.nominator.update(*before, pod);
+  if (state_.policy.group_of(*before) != state_.policy.group_of(*pod)) drop_nomination(pod);
   if (!equal(before->nominated_node_name, pod->nominated_node_name)) {
     state_.nomination_ended(before, view(before->nominated_node_name));
   }

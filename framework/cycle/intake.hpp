@@ -49,6 +49,7 @@ class Intake {
   void forget_pod(const PodRef& last_known);
   void group_changed(const RawObject& object);
   void group_changed(const plimsoll_pod& pod);
+  void drop_nomination(const PodRef& pod);
   void tell_plugins(uint32_t type, const plimsoll_pod& pod, std::string_view node_name);
   void finish_initial_sync();
 

@@ -42,13 +42,16 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
       placer(cluster, nominator, environment.reasons, options.classes),
       group_trial(
           cluster, nominator, [this](const plimsoll_pod& pod) { return framework_for(pod); },
-          [this](const plimsoll_pod& pod) { return unit_of(pod); }),
+          [this](const plimsoll_pod& pod) { return unit_of(pod); }, options.group_search_ms),
+      group_decision(cluster),
       queue(policy, options.queue),
       unsynced_kinds{"pods", "nodes"},
       standby(options.standby) {
   environment.services.publish(DryRunKeeper::kService, 1, &placer.dry_run_keeper());
   const GroupDryRun* dry_run = &group_trial;
   environment.services.publish(GroupDryRun::kService, 1, dry_run);
+  environment.services.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
+                               group_decision.table());
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
   const auto since = [](auto clock_now) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/groups/group_decision.hpp"
 #include "framework/cycle/lost_kinds.hpp"
 #include "framework/cycle/profiles_policy.hpp"
 #include "framework/cycle/scheduler_options.hpp"
@@ -118,6 +119,7 @@ struct LoopState {
   Nominator nominator;
   Placer placer;
   GroupTrial group_trial;
+  GroupDecision group_decision;
   SchedulingQueue queue;
   LostKinds lost_kinds;
   Timers timers;

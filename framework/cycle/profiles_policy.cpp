@@ -10,7 +10,7 @@
 #include "framework/base/log.hpp"
 #include "framework/cluster/cluster_state.hpp"
 #include "framework/cycle/queue_metrics.hpp"
-#include "framework/objects/pod_group.hpp"
+#include "framework/objects/gang_terms.hpp"
 #include "framework/placement/timing.hpp"
 #include "framework/runtime/plugin/environment.hpp"
 
@@ -45,12 +45,14 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   return seen;
 }
 
-int64_t seconds_in(std::string_view args_json, std::string_view field) {
-  sdk::ArgsValue args;
-  int64_t seconds = 0;
-  if (!sdk::detail::ArgsReader(args_json).read(args)) return 0;
-  const auto found = args.fields.find(field);
-  return found != args.fields.end() && found->second.whole(seconds) ? seconds : 0;
+// Of a plugin; null: it is not there.
+sdk::ArgsValue arg_of(const ProfilesPolicy::Args& args, std::string_view plugin,
+                      std::string_view field) {
+  const auto given = args.find(std::string(plugin));
+  sdk::ArgsValue all;
+  if (given == args.end() || !sdk::detail::ArgsReader(given->second).read(all)) return {};
+  const auto found = all.fields.find(field);
+  return found == all.fields.end() ? sdk::ArgsValue() : std::move(found->second);
 }
 
 }  // namespace
@@ -67,7 +69,7 @@ bool ProfilesPolicy::Registered::by_default(const ClusterEvent& event) const {
          event.actions == PLIMSOLL_ACTION_UPDATE_NODE_TAINT;
 }
 
-bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view coscheduling) {
+bool ProfilesPolicy::add(Framework& framework, bool extended, const Args& args) {
   const auto profile = static_cast<ProfileIndex>(frameworks_.size());
   if (!by_scheduler_name_.emplace(framework.scheduler_name(), profile).second) return false;
   frameworks_.push_back(&framework);
@@ -75,15 +77,27 @@ bool ProfilesPolicy::add(Framework& framework, bool extended, std::string_view c
   for (size_t i = 0; i < framework.plugin_count(); ++i) {
     const auto plugin = static_cast<PluginIndex>(i);
     const std::string_view name = framework.plugin_name(plugin);
-    const GroupKind kind = name == kGangScheduling ? GroupKind::kPodGroup
-                           : name == kCoscheduling ? GroupKind::kCoscheduling
-                                                   : GroupKind::kNone;
-    if (kind == GroupKind::kNone) continue;
-    groups.kinds.set(index_of(kind));
-    groups.plugins[index_of(kind)] = plugin;
+    const auto stands_for = [&](GroupKind kind) {
+      groups.kinds.set(index_of(kind));
+      groups.plugins[index_of(kind)] = plugin;
+    };
+    if (name == kGangScheduling) stands_for(GroupKind::kPodGroup);
+    if (name == kCoscheduling) stands_for(GroupKind::kCoscheduling);
+    if (name != kNodeDevice) continue;
+    stands_for(GroupKind::kGang);
+    if (!groups.kinds.test(index_of(GroupKind::kCoscheduling)))
+      stands_for(GroupKind::kCoscheduling);
   }
   group_kinds_ |= groups.kinds;
-  groups.coscheduling_backoff_ms = 1000 * seconds_in(coscheduling, "podGroupBackoffSeconds");
+  int64_t seconds = 0;
+  if (arg_of(args, kCoscheduling, "podGroupBackoffSeconds").whole(seconds))
+    groups.coscheduling_backoff_ms = 1000 * seconds;
+  for (const sdk::ArgsValue& level : arg_of(args, kGangScheduling, "topologyLevels").items)
+    groups.domains.levels.push_back(level.text);
+  for (const char* field : {"ignoredResources", "ignoredResourceGroups"}) {
+    const bool ignores = !arg_of(args, "NodeResourcesFit", field).items.empty();
+    groups.domains.fit_ignores = groups.domains.fit_ignores || ignores;
+  }
   kinds_.clear();
   for (const EventInterests& events : framework.events()) {
     registered_.push_back({plugin_key(profile, events.plugin), &framework, events,
@@ -137,7 +151,8 @@ std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
 
 GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
-  const PodGroup* group = find_pod_group(environment_.objects, name);
+  PodGroup own;
+  const PodGroup* group = describe_group(environment_.objects, name, member, own);
   if (group == nullptr) return facts;
   if (!group->unreadable.empty()) {
     facts.problem = group->unreadable;
@@ -153,6 +168,11 @@ GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& memb
   facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
   const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
+  if (name.kind != GroupKind::kGang) return facts;
+  const GangTerms terms = gang_terms(member);
+  facts.wish += terms.problem;
+  if (terms.match == GangTerms::Match::kOnlyWaiting) facts.placed = 0;
+  facts.goes_on = terms.match == GangTerms::Match::kOnceSatisfied;
   return facts;
 }
 

@@ -27,6 +27,8 @@ struct Environment;
 // plugins of that name do elsewhere.
 inline constexpr std::string_view kGangScheduling = "GangScheduling";
 inline constexpr std::string_view kCoscheduling = "Coscheduling";
+// For Koordinator's gangs, and for the groups of Coscheduling in a profile without that.
+inline constexpr std::string_view kNodeDevice = "NodeDevice";
 
 // Not a Kubernetes kind: a plugin's own call to wake what it rejected. The event's label is the
 // plugin's name; it concerns that plugin in every profile.
@@ -41,9 +43,10 @@ class ProfilesPolicy final : public QueuePolicy {
   void measure(QueueMetrics* metrics) { metrics_ = metrics; }  // null: nothing; outlives us
 
   // False, and nothing is added, if a profile with this schedulerName is there already.
-  // `extended`: HTTP extenders may reject pods, which any event may help then. `coscheduling`: the
-  // args of kCoscheduling, which has checked them.
-  bool add(Framework& framework, bool extended = false, std::string_view coscheduling = {});
+  // `extended`: HTTP extenders may reject pods, which any event may help then. `args`: of its
+  // plugins, which have checked them.
+  using Args = std::map<std::string, std::string>;
+  bool add(Framework& framework, bool extended = false, const Args& args = {});
   [[nodiscard]] Framework* framework_for(const plimsoll_pod& pod) const;  // null: not ours
 
   ProfileIndex profile(const plimsoll_pod& pod) override;
@@ -54,6 +57,14 @@ class ProfilesPolicy final : public QueuePolicy {
   GroupName group_of(const plimsoll_pod& pod) override;
   std::optional<PluginIndex> group_gate(const plimsoll_pod& pod) override;
   GroupFacts group(const GroupName& name, const plimsoll_pod& member) override;
+  // What the plugins' args say of groups that ask for domains of the network.
+  struct DomainArgs {
+    std::vector<std::string> levels;  // label keys, the widest domains first
+    bool fit_ignores = false;         // NodeResourcesFit: amounts of some resources
+  };
+  [[nodiscard]] const DomainArgs& domain_args(const plimsoll_pod& pod) {
+    return groups_[profile(pod)].domains;
+  }
   // The ways of naming groups that any of the profiles knows.
   [[nodiscard]] GroupKinds group_kinds() const { return group_kinds_; }
   SortKey sort_key(const plimsoll_pod& pod, int64_t queued_ms) override;
@@ -90,6 +101,7 @@ class ProfilesPolicy final : public QueuePolicy {
     GroupKinds kinds;
     std::array<PluginIndex, kGroupKindCount> plugins{};  // of these kinds
     int64_t coscheduling_backoff_ms = 0;
+    DomainArgs domains;
   };
   std::vector<Groups> groups_;  // by profile
   GroupKinds group_kinds_;      // of all of them

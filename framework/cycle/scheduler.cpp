@@ -136,9 +136,7 @@ Result<void> Scheduler::make_profiles(const Modules& modules) {
       for (const Error& error : made.error()) note(error.message);
       continue;
     }
-    const auto args = spec.args.find(std::string(kCoscheduling));
-    if (!state_.policy.add(**made, !state_.options.extenders.empty(),
-                           args == spec.args.end() ? std::string_view() : args->second)) {
+    if (!state_.policy.add(**made, !state_.options.extenders.empty(), spec.args)) {
       note("duplicate profile with scheduler name \"" + spec.scheduler_name + "\"");
     }
     state_.frameworks.push_back(std::move(*made));

@@ -13,6 +13,7 @@
 #include "framework/extenders/extender.hpp"
 #include "framework/metrics/registry.hpp"
 #include "framework/placement/class_cache.hpp"
+#include "framework/placement/group_trial.hpp"
 #include "framework/queue/scheduling_queue.hpp"
 #include "framework/runtime/plugin/profile_spec.hpp"
 
@@ -49,6 +50,8 @@ struct SchedulerOptions {
   // Milliseconds since the epoch, never falling; any thread. Null: the machine's clock. One that
   // the caller moves must be followed by a message: the loop sleeps by the machine's.
   std::function<int64_t()> clock;
+  // Of the loop's own CPU time, for what is optional in one attempt on a group, see GroupTrial.
+  int64_t group_search_ms = GroupTrial::kLongestMs;
   // Decides on a pod only when told to: see Scheduler::step().
   bool stepwise = false;
   // Hears of each attempt on a pod, as it begins, with the pod's UID. On the loop; null: nobody.

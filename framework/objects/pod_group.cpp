@@ -78,7 +78,7 @@ bool spec(WireValue& value, GroupKind kind, PodGroup& group) {
     return true;
   };
   return value.fields([&](std::string_view key, WireValue& field) {
-    if (kind == GroupKind::kCoscheduling) return key != "minMember" || min_member(field, group);
+    if (kind != GroupKind::kPodGroup) return key != "minMember" || min_member(field, group);
     if (key == "schedulingPolicy") return policy(field, group);
     if (key == "priority") {
       int64_t priority = 0;

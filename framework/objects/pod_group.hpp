@@ -22,10 +22,11 @@ struct PodGroupResource {
   GroupKind kind;
 };
 // Of a kind in the order in which they are asked for: the first that is served counts.
-inline constexpr std::array<PodGroupResource, 3> kPodGroupResources{
+inline constexpr std::array<PodGroupResource, 4> kPodGroupResources{
     {{"podgroups.v1beta1.scheduling.k8s.io", GroupKind::kPodGroup},
      {"podgroups.v1.scheduling.k8s.io", GroupKind::kPodGroup},
-     {"podgroups.v1alpha1.scheduling.x-k8s.io", GroupKind::kCoscheduling}}};
+     {"podgroups.v1alpha1.scheduling.x-k8s.io", GroupKind::kCoscheduling},
+     {"podgroups.v1alpha1.scheduling.sigs.k8s.io", GroupKind::kGang}}};
 // kNone: its objects are no groups.
 [[nodiscard]] GroupKind group_kind(std::string_view resource);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "framework/base/thread_time.hpp"
+
 namespace plimsoll {
 namespace {
 
@@ -25,22 +27,22 @@ void GroupRun::Cost::add(const Unit& unit) {
 }
 
 GroupRun::GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-                   std::string_view plugin, size_t most_kinds, size_t& looks_left)
+                   size_t most_kinds, size_t& looks_left, int64_t until_ms)
     : cluster_(cluster),
       framework_of_(framework_of),
-      plugin_(plugin),
       most_kinds_(most_kinds),
       looks_left_(looks_left),
+      until_ms_(until_ms),
       rows_(cluster.row_slots()),
       spots_(rows_.size()) {}
 
 void GroupRun::leave_room_for_nominated(const Nominator& nominator,
-                                        std::span<const GroupDryRun::Member> members) {
+                                        std::span<const plimsoll_pod* const> members) {
   std::unordered_set<std::string_view> uids;
   int32_t lowest = INT32_MAX;
-  for (const auto& member : members) {
-    uids.insert(view(member.pod->meta.uid));
-    lowest = std::min(lowest, member.pod->priority);
+  for (const plimsoll_pod* member : members) {
+    uids.insert(view(member->meta.uid));
+    lowest = std::min(lowest, member->priority);
   }
   for (const NominatedNode& nominated : nominator.by_node()) {
     const size_t row = row_of(nominated.name);
@@ -61,26 +63,18 @@ size_t GroupRun::row_of(std::string_view name) const {
 
 // ---- kinds
 
-GroupRun::Kind* GroupRun::kind_of(const GroupDryRun::Member& member) {
-  Framework* framework = framework_of_(*member.pod);
-  std::string signature(reinterpret_cast<const char*>(&member.kind), sizeof member.kind);
-  signature.append(reinterpret_cast<const char*>(&framework), sizeof framework);
-  signature += std::to_string(member.pod->priority) + "/" +
-               std::to_string(member.pod->preemption_policy) + "/";
-  bool is_signed = framework != nullptr;
-  if (framework != nullptr) {
-    PluginMask without = framework->run_sign(*member.pod, signature);
-    for (size_t i = 0; i < framework->plugin_count(); ++i)
-      if (framework->plugin_name(static_cast<PluginIndex>(i)) == plugin_) without.reset(i);
-    is_signed = without.none();
-  }
+GroupRun::Kind* GroupRun::kind_of(const plimsoll_pod& member) {
+  Framework* framework = framework_of_(member);
+  std::string signature =
+      std::to_string(member.priority) + "/" + std::to_string(member.preemption_policy) + "/";
+  const bool is_signed = framework != nullptr && framework->run_sign(member, signature).none();
   if (is_signed) {
     const auto known = by_signature_.find(signature);
     if (known != by_signature_.end() && known->second->is_shared) return known->second;
   }
   if (kinds_.size() == most_kinds_) return nullptr;
   Kind& kind = *kinds_.emplace_back(std::make_unique<Kind>());
-  begin(kind, framework, *member.pod);
+  begin(kind, framework, member);
   if (is_signed) by_signature_[signature] = &kind;
   return &kind;
 }
@@ -157,28 +151,6 @@ bool GroupRun::passes(Kind& kind, const plimsoll_pod& pod, size_t row) {
   const NodeInfo& node = node_at(row);
   if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
   return passes(kind, *kind.cycle, pod, node);
-}
-
-bool GroupRun::passes_cleared(Kind& kind, const plimsoll_pod& pod, size_t row, int32_t floor) {
-  if (!kind.is_possible) return false;
-  const NodeInfo& node = node_at(row);
-  if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
-  if (spots_[row].is_cleared) return passes(kind, *kind.cycle, pod, node);
-  std::vector<PodRef> lower;
-  if (node.lowest_priority() >= floor) return false;
-  for (const PodRef& other : node.pods())
-    if (other->priority < floor) lower.push_back(other);
-  NodeInfo cleared(node);
-  const auto cycle = kind.cycle->clone();
-  for (const PodRef& other : lower) {
-    cleared.remove_pod(*other);
-    if (!kind.framework->run_remove_pod(*cycle, *kind.first, *other, *cleared.abi()).ok())
-      return false;
-  }
-  if (!passes(kind, *cycle, pod, cleared)) return false;
-  spots_[row].is_cleared = true;
-  for (const PodRef& other : lower) change(*other, row, false);
-  return kind.is_possible;
 }
 
 // ---- units

@@ -3,7 +3,6 @@
 // and a cycle state for each kind of member, which follows every change. What was done can be taken
 // back in reverse.
 
-#include <array>
 #include <compare>
 #include <map>
 #include <memory>
@@ -15,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_trial.hpp"
 
 namespace plimsoll {
@@ -57,20 +55,19 @@ class GroupRun {
     bool is_shared = false;  // its cycle serves other pods of equal signature
     bool is_narrowed = false;
     std::unordered_set<std::string> names;  // of nodes that PreFilter left
-    std::array<size_t, 2> row{};            // where the last one found its place: as it is, cleared
-    std::array<bool, 2> is_over{};          // the last one found none
+    size_t row = 0;                         // where the last one found its place as it is
     std::vector<Trial> trials;              // by row; empty: none yet
   };
 
-  // All outlive it. `plugin`, `looks_left`: as in GroupDryRun::Query, GroupTrial::most_looks.
+  // All outlive it. `looks_left`: as in GroupTrial::most_looks.
   GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-           std::string_view plugin, size_t most_kinds, size_t& looks_left);
+           size_t most_kinds, size_t& looks_left, int64_t until_ms);
 
   // Pods that are nominated to nodes were there first, but for those of these members.
   void leave_room_for_nominated(const Nominator& nominator,
-                                std::span<const GroupDryRun::Member> members);
+                                std::span<const plimsoll_pod* const> members);
   // Null: there are too many.
-  [[nodiscard]] Kind* kind_of(const GroupDryRun::Member& member);
+  [[nodiscard]] Kind* kind_of(const plimsoll_pod& member);
 
   [[nodiscard]] size_t row_count() const { return rows_.size(); }
   [[nodiscard]] const NodeInfo& node_at(size_t row) const {
@@ -83,11 +80,6 @@ class GroupRun {
   void change(const plimsoll_pod& pod, size_t row, bool added);
   [[nodiscard]] size_t mark() const { return changes_.size(); }
   void roll_back(size_t mark);
-
-  // ---- members of different profiles and priorities, who evict by themselves
-  // Whether the node takes the pod without all pods below the priority, which are gone then.
-  [[nodiscard]] bool passes_cleared(Kind& kind, const plimsoll_pod& pod, size_t row, int32_t floor);
-  [[nodiscard]] bool is_cleared(size_t row) const { return spots_[row].is_cleared; }
 
   // ---- units
   void set_units(std::vector<Unit> units);  // those to be kept first come first
@@ -105,7 +97,6 @@ class GroupRun {
   struct Spot {
     std::unique_ptr<NodeInfo> node;  // null: as it is
     uint64_t version = 1;
-    bool is_cleared = false;    // of pods of lower priority
     std::vector<size_t> units;  // with pods here
   };
   // What every cycle state has to hear of.
@@ -127,11 +118,10 @@ class GroupRun {
 
   const ClusterState& cluster_;
   const GroupTrial::FrameworkOf& framework_of_;
-  std::string_view plugin_;
   size_t most_kinds_;
   size_t& looks_left_;
   size_t looks_ = 0;
-  const int64_t until_ms_ = thread_time_ms() + GroupTrial::kLongestMs;
+  const int64_t until_ms_;             // of the thread's time
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;

@@ -9,99 +9,11 @@
 #include <utility>
 
 #include "framework/api/lists.hpp"
+#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_run.hpp"
 
 namespace plimsoll {
 namespace {
-
-bool may_evict(const plimsoll_pod& pod) {
-  return pod.preemption_policy != PLIMSOLL_PREEMPT_NEVER;
-}
-
-// ---- members who evict by themselves
-
-// One dry run: places and no victims.
-class PlaceRun {
- public:
-  PlaceRun(const GroupDryRun::Query& query, const ClusterState& cluster, const Nominator& nominator,
-           const GroupTrial::FrameworkOf& framework_of, size_t& looks_left)
-      : query_(query),
-        nodes_(cluster, framework_of, query.plugin, GroupTrial::kMaxKinds, looks_left) {
-    for (const auto& member : query.members) {
-      if (may_evict(*member.pod)) floor_ = std::min(floor_, member.pod->priority);
-    }
-    nodes_.leave_room_for_nominated(nominator, query.members);
-  }
-
-  GroupDryRun::Answer run() {
-    GroupDryRun::Answer answer;
-    if (!query_.node.empty()) {
-      const auto own = std::ranges::find(query_.members, query_.pod, &GroupDryRun::Member::pod);
-      if (own == query_.members.end() || !add(*own, answer) || !answer.has_pod) return answer;
-    }
-    for (const auto& member : query_.members) {
-      const bool is_pod = member.pod == query_.pod;
-      if (is_pod && answer.has_pod) continue;
-      const size_t wanted = query_.needed - (answer.has_pod || is_pod ? 0 : 1);
-      if (answer.places.size() >= wanted) continue;
-      if (!add(member, answer)) break;
-    }
-    return answer;
-  }
-
- private:
-  enum Way : size_t { kAsItIs, kCleared };
-
-  // False: there are too many kinds.
-  bool add(const GroupDryRun::Member& member, GroupDryRun::Answer& answer) {
-    GroupRun::Kind* kind = nodes_.kind_of(member);
-    if (kind == nullptr) {
-      answer.too_many_kinds = true;
-      return false;
-    }
-    const bool is_pod = member.pod == query_.pod;
-    const size_t row = is_pod && !query_.node.empty() ? place_on(*kind, *member.pod, query_.node)
-                                                      : place(*kind, *member.pod);
-    if (row == GroupRun::kNoRow) return true;
-    nodes_.change(*member.pod, row, true);
-    answer.places.push_back({member.pod, nodes_.node_at(row).name()});
-    answer.has_pod = answer.has_pod || is_pod;
-    return true;
-  }
-
-  size_t place(GroupRun::Kind& kind, const plimsoll_pod& pod) {
-    const size_t rows = nodes_.row_count();
-    for (const Way way : {kAsItIs, kCleared}) {
-      if (way == kCleared && !may_evict(pod)) break;
-      for (size_t i = 0; i < rows && !kind.is_over[way]; ++i) {
-        if (nodes_.tired() || !kind.framework->go_on().ok()) return GroupRun::kNoRow;
-        const size_t row = (kind.row[way] + i) % rows;
-        if (takes(kind, pod, row, way)) return kind.row[way] = row;
-      }
-      kind.is_over[way] = true;
-    }
-    return GroupRun::kNoRow;
-  }
-
-  size_t place_on(GroupRun::Kind& kind, const plimsoll_pod& pod, std::string_view name) {
-    const size_t row = nodes_.row_of(name);
-    if (row == GroupRun::kNoRow) return row;
-    const bool fits =
-        takes(kind, pod, row, kAsItIs) || (may_evict(pod) && takes(kind, pod, row, kCleared));
-    return fits ? row : GroupRun::kNoRow;
-  }
-
-  bool takes(GroupRun::Kind& kind, const plimsoll_pod& pod, size_t row, Way way) {
-    if (way == kCleared) return nodes_.passes_cleared(kind, pod, row, floor_);
-    return !nodes_.is_cleared(row) && nodes_.passes(kind, pod, row);
-  }
-
-  const GroupDryRun::Query& query_;
-  GroupRun nodes_;
-  int32_t floor_ = INT32_MAX;  // pods of lower priority make room
-};
-
-// ---- one decision for the whole group
 
 // So many nodes where evictions would help are enough for a choice; fewer for pods whose nodes are
 // all tried again with each member.
@@ -121,7 +33,7 @@ class EvictionRun {
 
   EvictionRun(const GroupDryRun::EvictionQuery& query, const ClusterState& cluster,
               const Nominator& nominator, const GroupTrial::FrameworkOf& framework_of,
-              const GroupTrial::UnitOf& unit_of)
+              const GroupTrial::UnitOf& unit_of, int64_t longest_ms)
       : query_(query),
         cluster_(cluster),
         nominator_(nominator),
@@ -130,7 +42,7 @@ class EvictionRun {
         looks_left_(4 * GroupTrial::most_looks(cluster.row_slots().size())),
         looks_for_places_(looks_left_ / 4 * 3),
         most_kinds_(most_kinds_to_evict(cluster.row_slots().size())),
-        nodes_(cluster, framework_of, {}, most_kinds_, looks_left_) {}
+        nodes_(cluster, framework_of, most_kinds_, looks_left_, thread_time_ms() + longest_ms) {}
 
   Eviction run() {
     Eviction answer;
@@ -196,7 +108,7 @@ class EvictionRun {
         const auto at = std::ranges::lower_bound(all, slot);
         if (at != all.end() && *at == slot) rows_.push_back(static_cast<size_t>(at - all.begin()));
       }
-      for (const Member& member : members_) member.kind->row[0] = 0;
+      for (const Member& member : members_) member.kind->row = 0;
       return !rows_.empty() && visit();
     };
     if (query_.domains.empty()) return look(cluster_.row_slots());
@@ -205,13 +117,11 @@ class EvictionRun {
 
   // False: there are too many kinds.
   bool begin(GroupRun& nodes, Members& members) {
-    std::vector<GroupDryRun::Member> all;
-    for (const plimsoll_pod* pod : query_.members) all.push_back({pod, 0});
-    nodes.leave_room_for_nominated(nominator_, all);
-    for (const auto& member : all) {
-      GroupRun::Kind* kind = nodes.kind_of(member);
+    nodes.leave_room_for_nominated(nominator_, query_.members);
+    for (const plimsoll_pod* member : query_.members) {
+      GroupRun::Kind* kind = nodes.kind_of(*member);
       if (kind == nullptr) return false;
-      members.push_back({member.pod, kind});
+      members.push_back({member, kind});
     }
     return true;
   }
@@ -313,7 +223,7 @@ class EvictionRun {
         std::stable_partition(order.begin(), order.end(),
                               [&](size_t each) { return plan.rows[each] == GroupRun::kNoRow; });
       }
-      if (round == 0) order = by_size();
+      if (Order sized = by_size(); round == 0 && sized != tried.front()) order = std::move(sized);
       if (nodes_.tired()) break;
     }
   }
@@ -363,9 +273,9 @@ class EvictionRun {
   size_t room_as_it_is(const Member& member) {
     GroupRun::Kind& kind = *member.kind;
     for (size_t i = 0; i < rows_.size() && !nodes_.tired(); ++i) {
-      const size_t at = (kind.row[0] + i) % rows_.size();
+      const size_t at = (kind.row + i) % rows_.size();
       if (!nodes_.fits_as_it_is(kind, *member.pod, rows_[at])) continue;
-      kind.row[0] = at;
+      kind.row = at;
       return rows_[at];
     }
     return GroupRun::kNoRow;
@@ -428,7 +338,7 @@ class EvictionRun {
   // The plan from the start, with only its victims gone, in the order in which the group is tried.
   bool holds(const Plan& plan) {
     size_t looks_left = SIZE_MAX;
-    GroupRun nodes(cluster_, framework_of_, {}, most_kinds_, looks_left);
+    GroupRun nodes(cluster_, framework_of_, most_kinds_, looks_left, INT64_MAX);
     Members members;
     if (!begin(nodes, members)) return false;
     remove_going(nodes);
@@ -481,31 +391,9 @@ std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods) {
   return sizes;
 }
 
-GroupDryRun::Answer GroupTrial::place(const Query& query) const {
-  if (cluster_.row_slots().empty()) return {};
-  std::vector<Member> members(query.members.begin(), query.members.end());
-  Query ordered = query;
-  ordered.members = members;
-  Answer answer;
-  size_t looks_left = most_looks(cluster_.row_slots().size());
-  for (int round = 0; round < kMaxRounds; ++round) {
-    answer = PlaceRun(ordered, cluster_, nominator_, framework_of_, looks_left).run();
-    const bool enough = answer.has_pod && answer.places.size() >= query.needed;
-    answer.gave_up = !enough && looks_left == 0;
-    if (enough || answer.gave_up || answer.too_many_kinds) break;
-    // Who found none goes first: others have taken the only place that was its.
-    const auto has_none = [&](const Member& member) {
-      return std::ranges::find(answer.places, member.pod, &Place::pod) == answer.places.end();
-    };
-    if (std::ranges::is_partitioned(members, has_none)) break;
-    std::stable_partition(members.begin(), members.end(), has_none);
-  }
-  return answer;
-}
-
 GroupDryRun::Eviction GroupTrial::evict(const EvictionQuery& query) const {
   if (cluster_.row_slots().empty()) return {};
-  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_).run();
+  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_, longest_ms_).run();
 }
 
 }  // namespace plimsoll

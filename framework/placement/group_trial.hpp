@@ -1,18 +1,14 @@
 #pragma once
 // The dry run of a whole group: its members are put on copies of nodes, one after the other, by all
-// filters of all plugins, each beside those before it. A member goes to the first node that takes
-// it as it is; if there is none, to one that takes it without pods of lower priority.
-//
-// Who finds no place goes first in the next round, for a few rounds. It is exact in what it allows
-// and careful in what it refuses: there may be room that no round finds. Members that are alike to
-// all plugins share one cycle state, so the cost is that of one look at all nodes for each kind of
-// member, and one step for each member; and it gives up after so many looks that the loop does not
-// stand still for a second.
-//
-// For evictions each member goes where it takes the fewest victims beside those before it; what
+// filters of all plugins, each beside those before it, where it takes the fewest victims; what
 // comes of several orders is compared. Then each victim is put back, the most important first, and
 // stays if the members on its nodes have room beside it or elsewhere. At last the plan is made
 // again from the start, with only the victims gone.
+//
+// It is exact in what it allows and careful in what it refuses: there may be room that no order
+// finds. Members that are alike to all plugins share one cycle state, so the cost is that of one
+// look at all nodes for each kind of member, and one step for each member; and it gives up after so
+// many looks that the loop does not stand still for a second.
 
 #include <functional>
 #include <span>
@@ -42,19 +38,19 @@ class GroupTrial final : public GroupDryRun {
   // If looks are dear, no more than the first of these or than the thread can do in this time. It
   // counts once for the places of a group that was tried in vain, and once for its victims.
   static constexpr size_t kLooksInAnyCase = 20'000;
-  static constexpr int64_t kLongestMs = 100;
+  static constexpr int64_t kLongestMs = 100;  // by default
   // A pod that is being deleted is waited for until so long after its grace period has ended.
   static constexpr int64_t kLongestWaitMs = 2 * 60'000;
 
   // Both outlive it.
   GroupTrial(const ClusterState& cluster, const Nominator& nominator, FrameworkOf framework_of,
-             UnitOf unit_of)
+             UnitOf unit_of, int64_t longest_ms = kLongestMs)
       : cluster_(cluster),
         nominator_(nominator),
         framework_of_(std::move(framework_of)),
-        unit_of_(std::move(unit_of)) {}
+        unit_of_(std::move(unit_of)),
+        longest_ms_(longest_ms) {}
 
-  [[nodiscard]] Answer place(const Query& query) const override;
   [[nodiscard]] Eviction evict(const EvictionQuery& query) const override;
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const override { return unit_of_(pod); }
 
@@ -63,6 +59,7 @@ class GroupTrial final : public GroupDryRun {
   const Nominator& nominator_;
   FrameworkOf framework_of_;
   UnitOf unit_of_;
+  int64_t longest_ms_;
 };
 
 }  // namespace plimsoll

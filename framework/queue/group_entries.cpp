@@ -18,14 +18,16 @@ const QueuedGroup* SchedulingQueue::group(const GroupName& name) const {
 
 // A group that has a priority counts with it, whatever its pods say; one that has a time, with
 // that, or the time of its last failure: an old one that does not fit lets others pass. What is
-// missing of one that runs in part goes first: those that run are of no use without it.
+// missing of one that runs in part goes first, for a few refusals: those that run are of no use
+// without it.
 SortKey SchedulingQueue::key_of(const QueuedPod& pod, int64_t queued_ms) {
   if (!is_entry(pod)) return policy_.sort_key(*pod.pod, queued_ms);
   const QueuedGroup& group = *pod.group;
   plimsoll_pod as_group = *pod.pod;
   as_group.priority = group.facts.priority.value_or(group.priorities.rbegin()->first);
   const int64_t since_ms = group.facts.since_ms;
-  if (group.facts.runs_in_part()) return policy_.sort_key(as_group, 0);
+  const bool is_new = pod.unschedulable_count < QueuedGroup::kMostRefusalsInFront;
+  if (group.facts.runs_in_part() && is_new) return policy_.sort_key(as_group, 0);
   return policy_.sort_key(as_group,
                           since_ms == 0 ? queued_ms : std::max(since_ms, group.failed_ms));
 }
@@ -70,7 +72,7 @@ void SchedulingQueue::count_members(QueuedPod& entry, bool there) {
 
 bool SchedulingQueue::has_quorum(QueuedGroup& group) {
   group.facts = policy_.group(group.id(), *group.entry.pod);
-  return group.facts.known && group.members.size() + group.facts.placed >= group.facts.needed;
+  return group.is_complete();
 }
 
 std::string SchedulingQueue::gate_message(const QueuedGroup& group) {
@@ -138,10 +140,10 @@ void SchedulingQueue::represent(QueuedGroup& group, const QueuedPod& member) {
 
 // ---- members come and go
 
-// Whether PreEnqueue holds back only the pod, not its group. Coscheduling: the others go without it
-// if they are enough.
+// Whether PreEnqueue holds back only the pod, not its group. Outside scheduling.k8s.io the others
+// go without it if they are enough.
 bool SchedulingQueue::stays_apart(const QueuedPod& pod) {
-  return policy_.group_of(*pod.pod).kind == GroupKind::kCoscheduling && policy_.gate(*pod.pod);
+  return policy_.group_of(*pod.pod).kind != GroupKind::kPodGroup && policy_.gate(*pod.pod);
 }
 
 QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {
@@ -322,6 +324,8 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   member.pending.clear();
   QueuedGroup& group = join(member, now_ms);
   QueuedPod& entry = group.entry;
+  // Plugins are numbered by profile: what those of another one said counts as an error.
+  if (entry.profile != member.profile) refusal = {member.pod, {}, {}};
   if (entry.place == QueuePlace::kUnschedulable && group.gate == QueuedGroup::Gate::kQuorum) {
     if (has_quorum(group)) requeue(entry, Strategy::kAfterBackoff, now_ms);
     return;

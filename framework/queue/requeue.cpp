@@ -124,8 +124,10 @@ int64_t SchedulingQueue::backoff_expiry(QueuedPod& pod) const {
     pod.backoff_expiry_ms = 0;
   } else {
     int64_t delay = config_.initial_backoff_ms;
-    const bool rest = is_entry(pod) && pod.group->facts.runs_in_part();
-    const uint32_t doublings = rest && pod.consecutive_errors == 0 ? 0 : count - 1;
+    const bool rest =
+        is_entry(pod) && pod.group->facts.runs_in_part() && pod.consecutive_errors == 0;
+    const uint32_t at_once = rest ? QueuedGroup::kMostRefusalsInFront : 1;
+    const uint32_t doublings = count - std::min(count, at_once);
     for (uint32_t i = 0; i < doublings && delay < config_.max_backoff_ms; ++i) delay *= 2;
     delay = std::max(std::min(delay, config_.max_backoff_ms), least);
     pod.backoff_expiry_ms = truncate_to_window(pod.queued_ms + delay);

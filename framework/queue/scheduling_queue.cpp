@@ -201,8 +201,11 @@ void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
     add(std::move(pod), now_ms);
     return;
   }
-  const bool moves = policy_.group_of(*entry->pod) != policy_.group_of(*pod) ||
-                     (entry->group != nullptr && entry->pod->priority != pod->priority);
+  const GroupName group = policy_.group_of(*pod);
+  const bool moves = policy_.group_of(*entry->pod) != group ||
+                     (entry->group != nullptr &&
+                      (entry->pod->priority != pod->priority ||
+                       policy_.group(group, *entry->pod) != policy_.group(group, *pod)));
   if (moves && entry->place != QueuePlace::kInFlight) {
     const Cause cause(*this, kPodUpdate);
     return enter_afresh(*entry, std::move(pod), now_ms);

@@ -18,6 +18,7 @@
 //
 // Owned by the scheduler loop; not thread-safe. The caller passes every time, in milliseconds.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -62,8 +63,14 @@ struct GroupFacts {
   std::string problem{};  // why it is not known, though it is there
   int64_t since_ms = 0;   // its place among others; 0: by when its first pod came
   int64_t least_backoff_ms = 0;
+  bool goes_on = false;  // while some have a node, others need not wait until they are so many
 
+  // So many of its pods wait, or have a node, when the others are to be placed.
+  [[nodiscard]] size_t least() const {
+    return goes_on && placed > 0 ? std::min(needed, placed + 1) : needed;
+  }
   [[nodiscard]] bool runs_in_part() const { return placed > 0 && placed < needed; }
+  bool operator==(const GroupFacts&) const = default;
 };
 
 // What the queue needs from the profiles.
@@ -150,6 +157,9 @@ struct QueuedGroup {
   // What the group waits for, if it is gated.
   enum class Gate { kNone, kGroup, kQuorum, kMember };
 
+  // Refusals after which one that runs in part is as any other.
+  static constexpr uint32_t kMostRefusalsInFront = 5;
+
   QueuedPod entry;  // its pod is one of the members
   GroupKind kind = GroupKind::kNone;
   std::string ns;
@@ -167,6 +177,9 @@ struct QueuedGroup {
   size_t counted = 0;                  // of the members, in the sizes of its place
 
   [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
+  [[nodiscard]] bool is_complete() const {
+    return facts.known && members.size() + facts.placed >= facts.least();
+  }
 };
 
 class SchedulingQueue {

@@ -41,32 +41,15 @@ class GroupDryRun {
  public:
   static constexpr const char* kService = "plimsoll.group-dry-run";
 
-  struct Member {
-    const plimsoll_pod* pod;
-    uint64_t kind;  // see <plimsoll/pod_groups.h>
-  };
-  struct Query {
-    std::span<const Member> members;  // without a place; they are placed in this order
-    size_t needed = 0;                // so many of them need one,
-    const plimsoll_pod* pod;          // and this one in any case
-    std::string_view plugin;          // whose signature of a member its kind stands for
-    std::string_view node;            // where the pod has to be; empty: anywhere
-  };
   struct Place {
     const plimsoll_pod* pod;
     std::string node;
-  };
-  struct Answer {
-    std::vector<Place> places;
-    bool has_pod = false;         // one of them is the pod's
-    bool too_many_kinds = false;  // not all members were looked at
-    bool gave_up = false;         // it would have taken too long
   };
 
   // For each pod, whether its eviction, after those before it, breaks a budget.
   using Breaks = std::function<std::vector<bool>(const std::vector<const plimsoll_pod*>&)>;
   struct EvictionQuery {
-    std::span<const plimsoll_pod* const> members;  // as above; all may evict
+    std::span<const plimsoll_pod* const> members;  // without a place; all may evict
     size_t needed = 1;     // so many of them at least, and more if it can be
     int32_t priority = 0;  // of the group: whose is lower may go
     // Slots of nodes, rising: all members go to one of these sets. Empty: to any nodes.
@@ -90,8 +73,6 @@ class GroupDryRun {
   };
 
   virtual ~GroupDryRun() = default;
-  // Places of different members, no more than are needed.
-  [[nodiscard]] virtual Answer place(const Query& query) const = 0;
   // Whom to evict for the whole group: first those who break no budget, of the lowest
   // priorities, and of these the fewest.
   [[nodiscard]] virtual Eviction evict(const EvictionQuery& query) const = 0;

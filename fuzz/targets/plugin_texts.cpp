@@ -1,15 +1,15 @@
-// Small texts that plugins read: their arguments, PodGroups, and annotations of pods about groups
-// and zones.
+// Small texts that plugins read: their arguments, and annotations of pods about groups and zones.
 
 #include <plimsoll/duration.hpp>
 #include <plimsoll/fake_host.hpp>
+#include <plimsoll/fake_objects.hpp>
 
 #include <stdexcept>
 
+#include "framework/objects/gang_terms.hpp"
 #include "fuzz/target.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "plugins/nodedevice/args/device_args.hpp"
-#include "plugins/nodedevice/groups/pod_group.hpp"
 #include "plugins/nodedevice/requests/numa_spec.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/topologyscore/score_args.hpp"
@@ -53,9 +53,14 @@ void plugin_args(std::string_view input) {
   or_says_why([&] { return topology::parse_score_args(input); });
 }
 
-void pod_group(std::string_view input) {
-  const auto group = devices::parse_pod_group(input);
-  if (group) require(group->min_member >= 0 && group->wait_ms >= 0, "numbers are from 0 on");
+void pod_texts(std::string_view input) {
+  for (const char* what :
+       {"groups", "match-policy", "min-available", "mode", "total-number", "waiting-time"}) {
+    sdk::FakePod pod("ns/a");
+    pod.annotation("gang.scheduling.koordinator.sh/name", "g");
+    pod.annotation(std::string("gang.scheduling.koordinator.sh/") + what, std::string(input));
+    (void)gang_terms(pod.get());
+  }
   const auto spec = devices::parse_numa_spec(input);
   if (!spec) require(!spec.error().empty(), "an error says something");
   if (const auto duration = sdk::parse_duration(input)) {

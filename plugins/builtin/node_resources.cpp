@@ -93,6 +93,35 @@ void pod_amounts(const std::vector<ScoredResource>& resources, Pod pod, bool non
   }
 }
 
+void DevicesInstead::start(const Host& host) {
+  claimed_ = host.find_service<plimsoll_claimed_resources>(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
+                                                           PLIMSOLL_CLAIMED_RESOURCES_VERSION);
+  if (claimed_ != nullptr && !PLIMSOLL_HAS(claimed_, devices)) claimed_ = nullptr;
+}
+
+std::vector<size_t> DevicesInstead::of(Pod pod, const std::vector<ResourceWeight>& resources,
+                                       const std::vector<int64_t>& adds) const {
+  std::vector<size_t> found;
+  for (size_t i = 0; claimed_ != nullptr && i < resources.size(); ++i) {
+    const bool asks = adds[i] != 0 && is_extended_resource(resources[i].name);
+    if (asks && claimed_->decides(claimed_->self, &*pod, str(resources[i].name)) != 0)
+      found.push_back(i);
+  }
+  return found;
+}
+
+void DevicesInstead::put(Node node, const std::vector<ResourceWeight>& resources,
+                         const std::vector<int64_t>& adds, const std::vector<size_t>& which,
+                         std::vector<Load>& loads) const {
+  for (const size_t at : which) {
+    Load& load = loads[at];
+    if (load.allocatable != 0) continue;
+    claimed_->devices(claimed_->self, &*node, str(resources[at].name), &load.allocatable,
+                      &load.allocated);
+    load.requested = sum_of(load.allocated, adds[at]);
+  }
+}
+
 bool two_columns(Nodes nodes, const std::vector<ScoredResource>& resources,
                  const std::vector<int64_t>& adds, bool nonzero, TwoColumns& out) {
   if (resources.size() != 2 || !have_arrays(nodes, resources)) return false;

@@ -2,6 +2,7 @@
 // What NodeResourcesFit and NodeResourcesBalancedAllocation share: their args, and a node's amounts
 // of the resources that are scored.
 
+#include <plimsoll/services/claimed_resources.h>
 #include <plimsoll/plugin.hpp>
 #include <span>
 #include <string>
@@ -93,6 +94,22 @@ void node_loads(const std::vector<ScoredResource>& resources, const std::vector<
     out[i] = {allocatable, allocated, sum_of(allocated, adds[i])};
   }
 }
+
+// Devices that a plugin gives the pod where a node has none of an extended resource
+// (services/claimed_resources.h).
+class DevicesInstead {
+ public:
+  void start(const sdk::Host& host);
+  // Of the resources by which is scored: where they stand in the list.
+  [[nodiscard]] std::vector<size_t> of(sdk::Pod pod, const std::vector<ResourceWeight>& resources,
+                                       const std::vector<int64_t>& adds) const;
+  void put(sdk::Node node, const std::vector<ResourceWeight>& resources,
+           const std::vector<int64_t>& adds, const std::vector<size_t>& which,
+           std::vector<Load>& loads) const;
+
+ private:
+  const plimsoll_claimed_resources* claimed_ = nullptr;
+};
 
 // Two resources that every pod is scored by, which is what most profiles have: their arrays.
 struct TwoColumns {

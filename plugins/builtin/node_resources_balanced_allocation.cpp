@@ -54,7 +54,11 @@ class NodeResourcesBalancedAllocation {
   static constexpr uint32_t score_aspects = PLIMSOLL_ASPECT_ALLOCATABLE | PLIMSOLL_ASPECT_REQUESTED;
 
   NodeResourcesBalancedAllocation(const Host& host, std::string_view args_json)
-      : resources_(resolve(host, read_balanced_args(host, args_json))) {}
+      : host_(host),
+        names_(read_balanced_args(host, args_json)),
+        resources_(resolve(host, names_)) {}
+
+  void start() { instead_.start(host_); }
 
   Status pre_score(plimsoll_cycle&, Pod pod, Nodes) {
     thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
@@ -67,15 +71,17 @@ class NodeResourcesBalancedAllocation {
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
     thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
     pod_amounts(resources_, pod, false, adds);
+    const std::vector<size_t> devices = instead_.of(pod, names_, adds);
     std::vector<Load> loads;
     std::vector<double> fractions;
     const auto score_node = [&](size_t i, const auto& node) {
       node_loads(resources_, adds, node, false, loads);
+      if (!devices.empty()) instead_.put(nodes[i], names_, adds, devices, loads);
       scores[i] = gain(evenness(loads, fractions, [](const Load& load) { return load.requested; }),
                        evenness(loads, fractions, [](const Load& load) { return load.allocated; }));
     };
     TwoColumns two{};
-    if (two_columns(nodes, resources_, adds, false, two)) {
+    if (devices.empty() && two_columns(nodes, resources_, adds, false, two)) {
       score_by_columns(nodes, two, score_balanced, scores, score_node);
     } else {
       for_each_amounts(nodes, resources_, score_node);
@@ -83,12 +89,19 @@ class NodeResourcesBalancedAllocation {
     return Status::success();
   }
 
+  // Devices that are given away change no amount of a node.
   Status sign(Pod pod, Sink& sink) {
+    thread_local std::vector<int64_t> adds;
+    pod_amounts(resources_, pod, false, adds);
+    if (!instead_.of(pod, names_, adds).empty()) return Status::skip();
     sign_resources(sink, pod);
     return Status::success();
   }
 
  private:
+  Host host_;
+  DevicesInstead instead_;
+  std::vector<ResourceWeight> names_;
   std::vector<ScoredResource> resources_;
 };
 

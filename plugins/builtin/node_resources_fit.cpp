@@ -71,6 +71,7 @@ class NodeResourcesFit {
   void start() {
     claimed_ = host_.find_service<plimsoll_claimed_resources>(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
                                                               PLIMSOLL_CLAIMED_RESOURCES_VERSION);
+    instead_.start(host_);
   }
 
   const auto& events() const { return events_; }
@@ -149,13 +150,16 @@ class NodeResourcesFit {
   Status score(const plimsoll_cycle&, Pod pod, Nodes nodes, std::span<int64_t> scores) const {
     thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing
     pod_amounts(resources_, pod, true, adds);
+    const std::vector<size_t> devices = instead_.of(pod, args_.resources, adds);
     std::vector<Load> loads;
     const auto score_node = [&](size_t i, const auto& node) {
       node_loads(resources_, adds, node, true, loads);
+      if (!devices.empty()) instead_.put(nodes[i], args_.resources, adds, devices, loads);
       scores[i] = score_of(loads);
     };
     TwoColumns two{};
-    const bool even = resources_.size() == 2 && resources_[0].weight == resources_[1].weight;
+    const bool even =
+        devices.empty() && resources_.size() == 2 && resources_[0].weight == resources_[1].weight;
     if (even && args_.strategy != Strategy::kRequestedToCapacityRatio &&
         two_columns(nodes, resources_, adds, true, two)) {
       const bool least = args_.strategy == Strategy::kLeastAllocated;
@@ -167,7 +171,11 @@ class NodeResourcesFit {
     return Status::success();
   }
 
+  // Devices that are given away change no amount of a node.
   Status sign(Pod pod, Sink& sink) {
+    thread_local std::vector<int64_t> adds;
+    pod_amounts(resources_, pod, true, adds);
+    if (!instead_.of(pod, args_.resources, adds).empty()) return Status::skip();
     sign_resources(sink, pod);
     return Status::success();
   }
@@ -344,6 +352,7 @@ class NodeResourcesFit {
 
   Host host_;
   const plimsoll_claimed_resources* claimed_ = nullptr;
+  DevicesInstead instead_;
   FitArgs args_;
   std::vector<ScoredResource> resources_;
   std::array<plimsoll_event_interest, 2> events_{

@@ -3,9 +3,6 @@
 #include <plimsoll/services/pre_queueing_hint.h>
 
 #include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
-#include <random>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -16,7 +13,6 @@
 
 namespace plimsoll::dra {
 
-using sdk::Hint;
 using sdk::List;
 using sdk::Nodes;
 using sdk::Pod;
@@ -46,24 +42,6 @@ std::string zone_list(uint64_t mask) {
 bool nobody_else_has(const ClaimStore::Entry& claim, Pod pod) {
   const List<plimsoll_claim_user> users(claim.object->reserved_for);
   return users.size() == 0 || (users.size() == 1 && view(users[0].uid) == pod.uid());
-}
-
-Node node_of(sdk::Node node) {
-  return {node.name(), [node](std::string_view key) { return node.label(key); }};
-}
-
-// RFC 9562, version 4.
-std::string new_uid() {
-  thread_local std::mt19937_64 random(std::random_device{}());
-  std::array<uint64_t, 2> bits{random(), random()};
-  bits[0] = (bits[0] & ~uint64_t{0xf000}) | 0x4000;
-  bits[1] = (bits[1] & ~(uint64_t{3} << 62)) | uint64_t{2} << 62;
-  char text[37];
-  std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx",
-                static_cast<unsigned>(bits[0] >> 32), static_cast<unsigned>(bits[0] >> 16 & 0xffff),
-                static_cast<unsigned>(bits[0] & 0xffff), static_cast<unsigned>(bits[1] >> 48),
-                static_cast<unsigned long long>(bits[1] & 0xffffffffffff));
-  return text;
 }
 
 }  // namespace
@@ -120,7 +98,7 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     profile_ = view(pod->scheduler_name);
     store_->serve(profile_);
   }
-  State attempt = std::make_shared<Attempt>();
+  const auto attempt = std::make_shared<Attempt>();
   std::string refused;
   const auto want = [&](const ClaimStore::Entry& claim) {
     const plimsoll_meta& meta = claim.object->object.meta;
@@ -178,25 +156,25 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     if (attempt->forecasts != nullptr)
       attempt->asked = attempt->forecasts->ask(attempt->forecasts->self, pod.operator->());
   }
-  host_.set_state(cycle, std::move(attempt));
+  host_.set_state(cycle, State{attempt, {}});
   return Status();
 }
 
 const DynamicResources::Attempt* DynamicResources::attempt(const plimsoll_cycle& cycle) const {
   const State* state = host_.state<State>(cycle);
-  return state == nullptr ? nullptr : state->get();
+  return state == nullptr ? nullptr : state->attempt.get();
 }
 
 DynamicResources::Attempt* DynamicResources::attempt(plimsoll_cycle& cycle) const {
   const State* state = host_.state<State>(cycle);
-  return state == nullptr ? nullptr : state->get();
+  return state == nullptr ? nullptr : state->attempt.get();
 }
 
 Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
                                 sdk::Verdicts verdicts) const {
   const State* state = host_.state<State>(cycle);
   if (state == nullptr) return Status();
-  Attempt& attempt = **state;
+  Attempt& attempt = *state->attempt;
   const std::scoped_lock lock(attempt.lock);
   const bool counts = args_.node_allocatable && store_->any_allocatable();
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -225,14 +203,22 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       break;
     }
     if (!verdicts.open(i)) continue;
+    Allocator* allocator = here.allocator.get();
+    std::unique_ptr<ClaimStore::Other> moved;
+    std::unique_ptr<Allocator> of_what_if;
+    if (allocator != nullptr && !state->moved.empty()) {
+      moved = as_moved(*state);
+      of_what_if = store_->allocator(here.asks);
+      allocator = of_what_if.get();
+    }
     Outcome outcome;
     // It is asked even if a claim cannot be reached: its error comes first, as upstream.
-    if (here.allocator != nullptr) {
+    if (allocator != nullptr) {
       // What is counted is what Reserve will choose.
       const bool orders = args_.order == ClaimArgs::Order::kTopology;
-      outcome = !counts  ? here.allocator->judge(node)
-                : orders ? allocate_near(*here.allocator, nodes[i], zones(attempt, pod, nodes[i]))
-                         : here.allocator->allocate(node);
+      outcome = !counts  ? allocator->judge(node)
+                : orders ? allocate_near(*allocator, nodes[i], zones(attempt, pod, nodes[i]))
+                         : allocator->allocate(node);
       if (outcome.kind == Outcome::Kind::kTimedOut) {
         return host_.error("node " + std::string(node.name) +
                            ": timed out trying to allocate devices");
@@ -245,12 +231,12 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
         continue;
       }
       if (outcome.kind == Outcome::Kind::kNone) {
-        verdicts.set(i, Status::unresolvable(none_));
+        verdicts.set(i, refused(*state, pod, nodes[i], none_));
         continue;
       }
       if (args_.order == ClaimArgs::Order::kRequire) {
         const Zones wanted = zones(attempt, pod, nodes[i]);
-        if (wanted.known) outcome = allocate_near(*here.allocator, nodes[i], wanted, 0);
+        if (wanted.known) outcome = allocate_near(*allocator, nodes[i], wanted, 0);
         if (!wanted.known || outcome.kind != Outcome::Kind::kAllocated) {
           verdicts.set(i, Status::unresolvable(wanted.known ? away_ : unknown_));
           continue;
@@ -259,8 +245,8 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
     }
     if (counts) {
       std::vector<Allocation> allocations;
-      if (here.allocator != nullptr)
-        allocations = here.allocator->allocations(outcome, node.name, [] { return "share"; });
+      if (allocator != nullptr)
+        allocations = allocator->allocations(outcome, node.name, [] { return "share"; });
       std::string problem;
       const auto taken = footprint(attempt, here, allocations, pod, node, problem);
       if (!problem.empty()) return host_.error(problem);
@@ -332,7 +318,7 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes
   std::fill(scores.begin(), scores.end(), 0);
   const State* state = host_.state<State>(cycle);
   if (state == nullptr) return Status();
-  Attempt& tried = **state;
+  Attempt& tried = *state->attempt;
   const std::scoped_lock lock(tried.lock);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const std::optional<std::string> which = from_devices(tried, nodes[i]);
@@ -371,56 +357,6 @@ Status DynamicResources::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes
 Status DynamicResources::normalize(const plimsoll_cycle&, Pod, Nodes,
                                    std::span<int64_t> scores) const {
   sdk::normalize_scores(scores, /*reverse=*/false);
-  return Status();
-}
-
-Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node) {
-  Attempt* tried = attempt(cycle);
-  if (tried == nullptr) return Status();
-  std::vector<Allocation> allocations;
-  std::shared_ptr<const ExtendedAsk> extended;
-  // What is free may have changed since the filters, if an extender was asked.
-  tried->variants.clear();
-  tried->last = {};
-  const std::optional<std::string> which = from_devices(*tried, node);
-  if (!which) return host_.error("claim allocation not found for node");
-  Variant& made = variant(*tried, pod, *which);
-  if (made.allocator != nullptr) {
-    const Outcome outcome = allocate_near(*made.allocator, node, zones(*tried, pod, node));
-    if (outcome.kind != Outcome::Kind::kAllocated) {
-      return host_.error("claim allocation not found for node");
-    }
-    allocations = made.allocator->allocations(outcome, node.name(), new_uid);
-    extended = made.ask;
-  }
-  std::string problem;
-  auto taken = footprint(*tried, made, allocations, pod, node_of(node), problem);
-  if (!problem.empty()) return host_.error(problem);
-  tried->to_bind = std::make_shared<std::vector<ClaimToBind>>();
-  size_t next = 0;
-  for (const Wanted& wanted : tried->claims) {
-    ClaimStore::Entry* claim = store_->find(wanted.ns, wanted.name);
-    if (claim == nullptr || claim->uid() != wanted.uid) {
-      return host_.error("claim " + wanted.ns + "/" + wanted.name + " got deleted in the meantime");
-    }
-    if (!wanted.allocated && (claim->in_flight() || claim->allocated())) {
-      return host_.error("claim " + wanted.ns + "/" + wanted.name +
-                         " got allocated elsewhere in the meantime");
-    }
-    tried->to_bind->push_back({wanted.ns, wanted.name, wanted.uid, !wanted.allocated, false});
-    if (!wanted.allocated) store_->decide(*claim, pod.uid(), std::move(allocations[next++]));
-  }
-  if (extended != nullptr) {
-    store_->hold(pod.uid(), std::move(allocations.back()));
-    tried->to_bind->push_back({std::string(pod.ns()), {}, {}, true, false, std::move(extended)});
-  }
-  tried->variants.clear();  // these saw what was free before
-  tried->last = {};
-  if (!taken || taken->empty()) return Status();
-  if (!host_.add_amounts(pod.uid(), amounts(*taken))) {
-    return host_.error("what the claims take of the node's resources cannot be counted");
-  }
-  tried->footprint = std::make_shared<Footprint>(std::move(*taken));
   return Status();
 }
 
@@ -481,70 +417,11 @@ std::optional<Footprint> DynamicResources::footprint(const Attempt& attempt, con
   return all;
 }
 
-void DynamicResources::unreserve(plimsoll_cycle& cycle, Pod pod, std::string_view) {
-  Attempt* tried = attempt(cycle);
-  if (tried == nullptr || tried->to_bind == nullptr) return;
-  store_->let_go(pod.uid());
-  if (std::exchange(tried->footprint, nullptr) != nullptr) {
-    host_.api_request(
-        pod_status_request(pod.ns(), pod.name(), pod.uid(),
-                           {{"nodeAllocatableResourceClaimStatuses", nlohmann::json::array()}}),
-        [host = host_, who = std::string(pod.ns()) + "/" + std::string(pod.name())](
-            int status, std::string_view body) {
-          if ((status >= 200 && status <= 299) || status == 404) return;
-          host.warn("pod " + who +
-                    " keeps amounts of claims in its status: " + failure_text(status, body));
-        });
-  }
-  for (const ClaimToBind& each : *tried->to_bind) {
-    ClaimStore::Entry* claim = store_->find(each.ns, each.name);
-    if (claim != nullptr && claim->uid() == each.uid) (void)store_->forget(*claim, pod.uid());
-    if (each.extended != nullptr && !each.name.empty()) delete_claim(host_, each);
-    if (!each.reserved || each.extended != nullptr) continue;
-    host_.api_request(
-        unreserve_request(each, pod.uid()),
-        [host = host_, text = each.ns + "/" + each.name](int status, std::string_view body) {
-          if (status >= 200 && status <= 299) return;
-          host.warn("claim " + text +
-                    " stays reserved for a pod that was not bound: " + failure_text(status, body));
-        });
-  }
-  tried->to_bind.reset();
-}
-
-Status DynamicResources::pre_bind_pre_flight(plimsoll_cycle& cycle, Pod, std::string_view,
-                                             bool& allow_parallel) {
-  allow_parallel = true;
-  const Attempt* tried = attempt(cycle);
-  return tried == nullptr || tried->to_bind == nullptr ? Status::skip() : Status();
-}
-
-// On a thread of the binder: everything else happens on the loop.
-Status DynamicResources::pre_bind(plimsoll_cycle& cycle, Pod pod, std::string_view node_name,
-                                  sdk::Token token) {
-  const State* state = host_.state<State>(cycle);
-  if (state == nullptr) return Status();
-  auto claims = (*state)->to_bind;
-  auto footprint = (*state)->footprint;
-  ClaimBinding::Who who{std::string(pod.ns()), std::string(pod.name()), std::string(pod.uid()),
-                        std::string(node_name), profile_};
-  host_.run_on_loop(0, [host = host_, store = store_->shared_from_this(), claims, footprint, who,
-                        token, timeout_ms = args_.binding_timeout_ms] {
-    std::make_shared<ClaimBinding>(
-        host, store, who, claims, footprint, timeout_ms,
-        [host, token](const std::string& problem) {
-          host.complete(token, problem.empty() ? PLIMSOLL_SUCCESS : PLIMSOLL_ERROR, problem);
-        })
-        ->start();
-  });
-  return Status::wait();
-}
-
 void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node node,
                                sdk::Sink& sink) const {
   const State* state = host_.state<State>(cycle);
   if (state == nullptr) return;
-  Attempt& tried = **state;
+  Attempt& tried = *state->attempt;
   const std::scoped_lock lock(tried.lock);
   if (tried.stale) return sink.put("its claim " + tried.stale->second + " is being removed");
   const Node here = node_of(node);

@@ -47,6 +47,9 @@ class DynamicResources {
 
   sdk::Status pre_enqueue(sdk::Pod pod);
   sdk::Status pre_filter(plimsoll_cycle& cycle, sdk::Pod pod);
+  // What-ifs (what_if.cpp).
+  sdk::Status add_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod added, sdk::Node node);
+  sdk::Status remove_pod(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Pod removed, sdk::Node node);
   sdk::Status filter(const plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
                      sdk::Verdicts verdicts) const;
   sdk::Status post_filter(plimsoll_cycle& cycle, sdk::Pod pod, sdk::Nodes nodes,
@@ -90,7 +93,8 @@ class DynamicResources {
   struct Variant {
     std::shared_ptr<const ExtendedAsk> ask;  // null: nothing of extended resources
     Claim claim;                             // which stands for it
-    std::unique_ptr<Allocator> allocator;    // null: all claims have devices
+    std::vector<const Claim*> asks;          // that and those without devices; none: all have some
+    std::unique_ptr<Allocator> allocator;    // null: none
   };
   // What one attempt knows; filters of several threads share it.
   struct Attempt {
@@ -110,7 +114,24 @@ class DynamicResources {
     std::shared_ptr<std::vector<ClaimToBind>> to_bind;
     std::shared_ptr<Footprint> footprint;  // with `to_bind`
   };
-  using State = std::shared_ptr<Attempt>;
+  // A pod that a what-if has put on a node, or taken away.
+  struct Moved {
+    std::string uid;
+    bool added = false;
+    std::vector<ClaimStore::Key> claims;  // of one that is away
+    std::vector<DeviceResult> takes;      // by one that is new, and has no devices yet
+  };
+  struct State {
+    std::shared_ptr<Attempt> attempt;
+    std::vector<Moved> moved;  // of this cycle's clone alone
+  };
+  // What is given away after a what-if. While it lives, the store counts so.
+  [[nodiscard]] std::unique_ptr<ClaimStore::Other> as_moved(const State& state) const;
+  [[nodiscard]] std::vector<DeviceResult> devices_for(const State& state, sdk::Pod added,
+                                                      sdk::Node node) const;
+  // Why a node has no devices for the pod, and who may help.
+  [[nodiscard]] sdk::Status refused(const State& state, sdk::Pod pod, sdk::Node node,
+                                    uint32_t reason) const;
 
   // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each.
   [[nodiscard]] std::string each_claim(sdk::Pod pod,
@@ -120,6 +141,8 @@ class DynamicResources {
   [[nodiscard]] static std::optional<std::string> from_devices(const Attempt& attempt,
                                                                sdk::Node node);
   [[nodiscard]] Variant& variant(Attempt& attempt, sdk::Pod pod, const std::string& which) const;
+  static void add_asks(const Attempt& attempt, sdk::Pod pod, const std::string& which,
+                       Variant& made);
   // What the pod's claims are of the node's CPUs and the like if those without devices get these.
   // Nothing: no device of theirs has a say, or the gate DRANodeAllocatableResources is off.
   [[nodiscard]] std::optional<Footprint> footprint(const Attempt& attempt, const Variant& variant,

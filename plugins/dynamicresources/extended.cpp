@@ -43,21 +43,25 @@ DynamicResources::Variant& DynamicResources::variant(Attempt& attempt, Pod pod,
   Variant& made = at->second;
   attempt.last = {which, &made};
   if (!is_new) return made;
-  std::vector<const Claim*> asks = attempt.asks;
-  if (!which.empty()) {
-    std::map<std::string, std::string> classes;
-    for (size_t i = 0; i < which.size(); ++i) {
-      const Extended& each = attempt.extended[i];
-      if (which[i] == '1') classes.emplace(each.resource, each.device_class);
-    }
-    made.ask = std::make_shared<const ExtendedAsk>(extended_ask(pod, classes));
-    made.claim.space = pod.ns();
-    made.claim.name = kUnnamed;
-    made.claim.requests = made.ask->requests;
-    asks.push_back(&made.claim);
-  }
-  if (!asks.empty()) made.allocator = store_->allocator(asks);
+  add_asks(attempt, pod, which, made);
+  if (!made.asks.empty()) made.allocator = store_->allocator(made.asks);
   return made;
+}
+
+void DynamicResources::add_asks(const Attempt& attempt, Pod pod, const std::string& which,
+                                Variant& made) {
+  made.asks = attempt.asks;
+  if (which.empty()) return;
+  std::map<std::string, std::string> classes;
+  for (size_t i = 0; i < which.size(); ++i) {
+    const Extended& each = attempt.extended[i];
+    if (which[i] == '1') classes.emplace(each.resource, each.device_class);
+  }
+  made.ask = std::make_shared<const ExtendedAsk>(extended_ask(pod, classes));
+  made.claim.space = pod.ns();
+  made.claim.name = kUnnamed;
+  made.claim.requests = made.ask->requests;
+  made.asks.push_back(&made.claim);
 }
 
 }  // namespace plimsoll::dra

@@ -8,14 +8,12 @@ namespace plimsoll::devices {
 using sdk::Status;
 
 NodeJudge::NodeJudge(const sdk::Host& host, const DeviceStore& store, const Allocator& allocator,
-                     const Scorer& scorer, const NumaPart& numa, const SharingRules& sharing,
-                     const GroupPlacer& placer)
+                     const Scorer& scorer, const NumaPart& numa, const SharingRules& sharing)
     : store_(store),
       allocator_(allocator),
       scorer_(scorer),
       numa_(numa),
       sharing_(sharing),
-      placer_(placer),
       quick_check_(store.accounts().types(), allocator, store.accounts().shapes()) {
   const DeviceTypes& types = store.accounts().types();
   for (int reason = 1; reason < kReasonCount; ++reason)
@@ -112,7 +110,6 @@ std::string NodeJudge::explain(const PodAttempt& attempt, sdk::Pod pod, sdk::Nod
         wanted |= 1U << type;
     text += explain_doubts(store_.accounts(), *state, wanted);
     text += explain_links(types, *state, chosen);
-    text += store_.groups().explain(node.name());
   });
   return text;
 }

@@ -25,10 +25,10 @@ struct PodAttempt {
   bool shares_gpu = false;
   DeviceChanges changes;
   NumaAttempt numa;
-  std::shared_ptr<GroupAttempt> group;  // null: the pod belongs to none
+  GroupAttempt group;
 
-  // No what-if, no devices held for a group: nodes are what the accounts say.
-  [[nodiscard]] bool sees_real_nodes() const { return changes.empty() && group == nullptr; }
+  // No what-if: nodes are what the accounts say.
+  [[nodiscard]] bool sees_real_nodes() const { return changes.empty(); }
 };
 
 // A pod that one thread asks about.
@@ -41,8 +41,7 @@ class NodeJudge {
  public:
   // All of it outlives the judge.
   NodeJudge(const sdk::Host& host, const DeviceStore& store, const Allocator& allocator,
-            const Scorer& scorer, const NumaPart& numa, const SharingRules& sharing,
-            const GroupPlacer& placer);
+            const Scorer& scorer, const NumaPart& numa, const SharingRules& sharing);
 
   // Loop only.
   [[nodiscard]] QuickPlan plan(const PodDemand& demand) { return quick_check_.prepare(demand); }
@@ -70,13 +69,9 @@ class NodeJudge {
   void with_node(const PodAttempt& attempt, uint32_t slot, const Use& use) const {
     const NodeState* real = store_.accounts().at_slot(slot);
     const DeviceChanges::Changes* changes = attempt.changes.on(slot);
-    const bool has_holds = attempt.group != nullptr && placer_.has_holds(*attempt.group, slot);
-    if (real == nullptr || (changes == nullptr && !has_holds)) return use(real);
-    NodeState changed = changes == nullptr
-                            ? *real
-                            : changed_node(store_.accounts(), allocator_,
-                                           store_.facts(slot).labels(), *real, *changes);
-    if (has_holds) placer_.without_holds(*attempt.group, changed);
+    if (real == nullptr || changes == nullptr) return use(real);
+    const NodeState changed =
+        changed_node(store_.accounts(), allocator_, store_.facts(slot).labels(), *real, *changes);
     use(&changed);
   }
 
@@ -90,7 +85,6 @@ class NodeJudge {
   const Scorer& scorer_;
   const NumaPart& numa_;
   const SharingRules& sharing_;
-  const GroupPlacer& placer_;
   QuickCheck quick_check_;
   std::array<std::array<uint32_t, kMaxTypes>, kReasonCount> reasons_{};
 };

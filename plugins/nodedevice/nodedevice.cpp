@@ -32,9 +32,23 @@ std::string with_plugin(std::string_view list, const std::string& name) {
   return "- " + name + "\n" + std::string(list);
 }
 
-// Whether the pod says something else of its group than before.
-bool joins_otherwise(const plimsoll_event& event) {
-  return event.old_pod != nullptr && group_of(Pod(event.old_pod)) != group_of(Pod(event.new_pod));
+// Pods of groups name these, and PodGroups of these API groups say how large they are.
+constexpr std::string_view kCoscheduling = "scheduling.x-k8s.io";
+constexpr std::string_view kKoordinator = "scheduling.sigs.k8s.io";
+
+// Whose PodGroup says how large the pod's group is; empty: none need say it.
+std::string_view group_api(Pod pod) {
+  const auto has = [pod](std::string_view key) { return !pod.label(key).value_or("").empty(); };
+  const auto says = [pod](std::string_view key) {
+    return pod.annotation(key).has_value() || pod.label(key).has_value();
+  };
+  if (has("scheduling.x-k8s.io/pod-group")) return kCoscheduling;
+  const bool is_named = has("pod-group.scheduling.sigs.k8s.io") ||
+                        has("pod-group.scheduling.sigs.k8s.io/name") ||
+                        says("gang.scheduling.koordinator.sh/name");
+  const bool says_how_many = says("pod-group.scheduling.sigs.k8s.io/min-available") ||
+                             says("gang.scheduling.koordinator.sh/min-available");
+  return is_named && !says_how_many ? kKoordinator : std::string_view();
 }
 
 // What the queue calls the kind of an event about a pod without a node.
@@ -56,9 +70,8 @@ NodeDevice::NodeDevice(Host host, DeviceArgs args)
       allocator_(types_, &scorer_),
       numa_(host, store_, allocator_, args_.disable_numa_alignment),
       demands_(types_, numa_, args_.template_resources),
-      placer_(host_, store_, allocator_, demands_, sharing_),
-      judge_(host_, store_, allocator_, scorer_, numa_, sharing_, placer_),
-      nothing_to_add_(host_.reason({})) {
+      placer_(host_, store_, allocator_, demands_),
+      judge_(host_, store_, allocator_, scorer_, numa_, sharing_) {
   if (args_.fragmentation)
     fragmentation_ =
         std::make_unique<FragmentationStrategy>(host_, store_, allocator_, *args_.fragmentation);
@@ -67,19 +80,20 @@ NodeDevice::NodeDevice(Host host, DeviceArgs args)
 
 bool NodeDevice::rests_on(Pod pod, std::string_view resource) const {
   if (resource == kDevices || numa_.rests_on(resource)) return asks_for_devices(types_, pod);
-  const auto group = group_of(pod);
-  return group && !group->min_available && resource == pod_group_resource(group->api);
+  const std::string_view api = group_api(pod);
+  return !api.empty() && resource == "podgroups.v1alpha1." + std::string(api);
 }
 
 Status NodeDevice::pre_enqueue(Pod pod) {
-  store_.groups().pod_waits(pod);
+  const std::string_view api = group_api(pod);
+  if (api.empty()) return {};
+  bool& watched = watched_[api == kKoordinator ? 1 : 0];
+  if (!std::exchange(watched, true)) host_.watch(api, "v1alpha1", "podgroups");
   return {};
 }
 
 Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   numa_.begin();
-  store_.groups().attempts_ended();
-  if (const auto refusal = store_.groups().refuses(pod)) return refused(*refusal);
   std::string invalid;
   PodAttempt attempt = attempt_of(pod, invalid);
   if (!invalid.empty()) return refused(invalid);
@@ -88,10 +102,9 @@ Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   if (attempt.demand == nullptr) return Status::skip();
   store_.refresh_numbers();
   attempt.plan = std::make_shared<const QuickPlan>(judge_.plan(*attempt.demand));
-  if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod, attempt.demand);
-  const std::string refusal = attempt.group != nullptr ? attempt.group->refusal : std::string();
+  if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod);
   host_.set_state(cycle, std::move(attempt));
-  return refusal.empty() ? Status::success() : refused(refusal);
+  return {};
 }
 
 Status NodeDevice::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
@@ -135,23 +148,11 @@ Status NodeDevice::filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
   return {};
 }
 
-Status NodeDevice::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes, std::span<const uint8_t>,
-                               sdk::Nomination&) {
-  const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
-  const bool of_group = attempt != nullptr && attempt->group != nullptr;
-  store_.groups().found_no_place(pod, of_group ? attempt->group->refusal : std::string());
-  return Status::unschedulable(nothing_to_add_);
-}
-
 Status NodeDevice::pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes) {
   if (fragmentation_) fragmentation_->rank(cycle, pod, asked_in(cycle), nodes);
   const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   // To a pod that asks for no device all nodes are the same.
-  if (attempt == nullptr) return fragmentation_ ? Status::success() : Status::skip();
-  if (attempt->group == nullptr) return {};
-  for (size_t i = 0; i < nodes.size(); ++i) attempt->group->feasible.push_back(nodes[i].slot());
-  std::sort(attempt->group->feasible.begin(), attempt->group->feasible.end());
-  return {};
+  return attempt == nullptr && !fragmentation_ ? Status::skip() : Status::success();
 }
 
 Status NodeDevice::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
@@ -159,8 +160,10 @@ Status NodeDevice::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
   const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (fragmentation_) {
     fragmentation_->score(cycle, pod, asked_in(cycle), nodes, scores);
-    if (attempt != nullptr && attempt->group != nullptr)
-      placer_.score(*attempt->group, nodes, scores);
+    if (attempt == nullptr || attempt->group.plan == nullptr || scores.empty()) return {};
+    const auto [low, high] = std::ranges::minmax(scores);
+    for (int64_t& score : scores) score -= low;
+    GroupPlacer::score(attempt->group, nodes, std::max<int64_t>(high - low, 1), scores);
     return {};
   }
   if (attempt == nullptr) {
@@ -181,7 +184,10 @@ Status NodeDevice::score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes,
     judge_.look_ahead(*attempt, nodes, i);
     scores[i] = judge_.score(*attempt, nodes[i].slot());
   }
-  if (attempt->group != nullptr) placer_.score(*attempt->group, nodes, scores);
+  if (attempt->group.plan != nullptr) {
+    const size_t types = std::max<size_t>(attempt->demand->request.types.size(), 1);
+    GroupPlacer::score(attempt->group, nodes, static_cast<int64_t>(100 * types), scores);
+  }
   return {};
 }
 
@@ -198,23 +204,16 @@ Status NodeDevice::reserve(plimsoll_cycle& cycle, Pod pod, Node node) {
   const PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (attempt != nullptr)
     if (const Status status = take_devices(cycle, *attempt, pod, node); !status.ok()) return status;
-  store_.groups().reserved(pod, node.name());
-  if (attempt != nullptr && attempt->group != nullptr)
-    placer_.hold_for_others(*attempt->group, pod, node);
+  if (attempt != nullptr) placer_.reserved(attempt->group, pod, node.slot());
   return {};
 }
 
-Status NodeDevice::permit(plimsoll_cycle&, Pod pod, Node, int64_t& timeout_ms) {
-  return store_.groups().permit(pod, timeout_ms);
-}
-
 void NodeDevice::unreserve(plimsoll_cycle&, Pod pod, std::string_view) {
-  store_.groups().unreserved(pod);
+  placer_.unreserved(pod);
   store_.accounts().unreserve(pod.uid());
 }
 
 Status NodeDevice::sign(Pod pod, Sink& sink) {
-  if (group_of(pod)) return Status::skip();
   bool asks = false;
   if (fragmentation_) {
     sink.put_value(pod.request("cpu"));
@@ -236,6 +235,7 @@ Status NodeDevice::sign(Pod pod, Sink& sink) {
   }
   for (std::string_view wish : wishes_of(pod)) sink.put_field(wish);
   numa_.sign(pod, sink);
+  placer_.sign(pod, sink);
   return {};
 }
 
@@ -255,13 +255,10 @@ std::span<const plimsoll_event_interest> NodeDevice::events() const {
 Hint NodeDevice::hint(Pod pod, const plimsoll_event& event) {
   const bool gone = (event.actions & PLIMSOLL_ACTION_DELETE) != 0;
   if (!gone && event.new_pod != nullptr && sdk::view(event.resource) == kUnschedulablePod)
-    return Pod(event.new_pod).uid() == pod.uid() &&
-                   (asks_otherwise(types_, event) || joins_otherwise(event))
-               ? Hint::kQueue
-               : Hint::kSkip;
+    return Pod(event.new_pod).uid() == pod.uid() && asks_otherwise(types_, event) ? Hint::kQueue
+                                                                                  : Hint::kSkip;
   const auto subject = store_.subject_of(event);
   if (!subject) return Hint::kSkip;
-  if (store_.groups().refuses(pod)) return Hint::kSkip;  // woken by its group
   const Node node = host_.node(subject->node);
   if (!subject->devices && (!node || !numa_.may_matter(pod, node.slot()))) return Hint::kSkip;
   if (!node) return Hint::kQueue;  // not known yet: rather one attempt too many
@@ -269,7 +266,6 @@ Hint NodeDevice::hint(Pod pod, const plimsoll_event& event) {
   PodAttempt attempt = attempt_of(pod, invalid);
   if (!invalid.empty()) return Hint::kSkip;  // only a change of the pod itself can help
   if (attempt.demand == nullptr) return Hint::kQueue;
-  attempt.group = placer_.look(pod);
   AskedPod asked{pod, std::nullopt};
   return judge_.judge(attempt, node.slot(), asked).ok() ? Hint::kQueue : Hint::kSkip;
 }
@@ -297,7 +293,6 @@ void NodeDevice::pod_event(sdk::PodEvent event, Pod pod, std::string_view node_n
 
 void NodeDevice::object_event(const sdk::ObjectEvent& event) {
   if (!shared_store_.feeds()) return;
-  store_.groups().object_event(event);
   if (event.resource != kDevices) return;
   if (event.type == sdk::ObjectEvent::kSynced) return;
   const bool deleted = event.type == sdk::ObjectEvent::kDelete;
@@ -340,9 +335,12 @@ Status NodeDevice::take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt
     return numa_.allocate(devices, node.slot(), pod, *attempt.demand, {}, chosen,
                           fragmentation_.get());
   };
-  const Verdict verdict = attempt.group != nullptr
-                              ? placer_.allocate(*attempt.group, pod, node, choose, allocation)
-                              : choose(*state, allocation);
+  // Those that were chosen for it beside its group's, if they are still to be had.
+  const Allocation* planned = GroupPlacer::chosen(attempt.group, node.slot());
+  Verdict verdict;
+  if (planned == nullptr || planned->empty() ||
+      !choose(kept_to(*state, *planned), allocation).fits())
+    verdict = choose(*state, allocation);
   if (fragmentation_) fragmentation_->reserve_on({});
   if (!verdict.fits()) return judge_.status_of(verdict);
   host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));

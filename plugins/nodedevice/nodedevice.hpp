@@ -2,6 +2,7 @@
 // NodeDevice: gives pods devices of a node (GPUs, shares of GPUs, RDMA NICs, FPGAs), by minor.
 // The decisions are in the pure files beside this one; here they meet the scheduler.
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <plimsoll/plugin.hpp>
@@ -29,7 +30,6 @@ class NodeDevice {
   using Status = sdk::Status;
 
   static constexpr uint32_t filter_aspects = PLIMSOLL_ASPECT_PLUGIN | PLIMSOLL_ASPECT_LABELS;
-  static constexpr uint16_t least_abi_minor = 1;  // groups look for pods by UID
   // FragmentationGradient ranks all nodes together.
   const uint32_t score_aspects;
   const bool normalizes_by_extremes;
@@ -39,15 +39,19 @@ class NodeDevice {
   NodeDevice(const NodeDevice&) = delete;
   NodeDevice& operator=(const NodeDevice&) = delete;
 
-  void start() { numa_.begin(); }
+  void start() {
+    numa_.begin();
+    placer_.start();
+  }
 
   // Its devices, the zones that they have to agree with, and what says how large its group is.
   bool rests_on(Pod pod, std::string_view resource) const;
 
-  // PreEnqueue alone shows pods without a node. It records the pod and lets it pass.
+  // PodGroups are watched from the first pod on that needs one: a cluster without the kind, or
+  // without groups, is not bothered. The scheduler's queue holds back groups, and wakes them.
   Status pre_enqueue(Pod pod);
+  static constexpr bool wakes_whom_it_gates = true;
 
-  // What a group lacks is not worth evicting anybody for: the rejection is unresolvable.
   Status pre_filter(plimsoll_cycle& cycle, Pod pod);
 
   // Pods that ask for no device hold none, whatever their annotations say.
@@ -57,11 +61,6 @@ class NodeDevice {
 
   Status filter(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, sdk::Verdicts verdicts) const;
 
-  // Nothing to add to what others say, but the pod's group may have to be given up.
-  Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes, std::span<const uint8_t>,
-                     sdk::Nomination&);
-
-  // A group's devices are held where this member could have been too.
   Status pre_score(plimsoll_cycle& cycle, Pod pod, Nodes nodes);
 
   Status score(const plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<int64_t> scores) const;
@@ -70,13 +69,10 @@ class NodeDevice {
 
   Status reserve(plimsoll_cycle& cycle, Pod pod, Node node);
 
-  Status permit(plimsoll_cycle&, Pod pod, Node, int64_t& timeout_ms);
-
   // No requeue here: the scheduler reports a forgotten pod as deleted, and hint() decides which
   // pods that helps.
   void unreserve(plimsoll_cycle&, Pod pod, std::string_view);
 
-  // What is said of a member depends on where the others are.
   Status sign(Pod pod, Sink& sink);
 
   [[nodiscard]] std::span<const plimsoll_event_interest> events() const;
@@ -122,7 +118,7 @@ class NodeDevice {
   DemandReader demands_;
   GroupPlacer placer_;
   NodeJudge judge_;
-  uint32_t nothing_to_add_;
+  std::array<bool, 2> watched_{};  // PodGroups, by whose they are
 };
 
 }  // namespace plimsoll::devices

@@ -29,24 +29,17 @@ class Example : public testing::TestWithParam<std::string> {
 };
 
 // What each example's warnings are about: a field that has no effect, or a name that kube-scheduler
-// serves too, nothing else. The plugins' own warnings are in program_test.cpp.
+// serves too, nothing else; of those not listed, nothing. The plugins' own warnings are in
+// program_test.cpp.
 TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
   const std::map<std::string, std::vector<std::string>> expected = {
-      {"coscheduling.yaml", {}},
       {"default-scheduler.yaml", {"profiles[0].schedulerName"}},
-      {"hami.yaml", {}},
       {"koordinator-deviceshare.yaml", {"profiles[0].plugins.preBind.enabled[0]"}},
-      {"koordinator-migrated.yaml", {}},
       {"kube-scheduler.yaml",
        {"profiles[0].pluginConfig[0].args", "profiles[0].pluginConfig[1].args",
         "profiles[0].pluginConfig[2].args", "profiles[0].pluginConfig[5].args",
-        "profiles[0].pluginConfig[6].args"}},
-      {"scheduler-plugins-nrt-uncached.yaml", {}},
-      {"scheduler-plugins-nrt.yaml", {}},
-      {"topology.yaml", {}},
-      {"wide-pods.yaml", {}}};
+        "profiles[0].pluginConfig[6].args"}}};
   const auto found = expected.find(GetParam());
-  ASSERT_NE(found, expected.end()) << "a new example: add it here";
   const Validation validation = load();
   EXPECT_TRUE(validation.ok()) << validation.report();
   std::vector<std::string> paths;
@@ -56,7 +49,8 @@ TEST_P(Example, LoadsAndNamesWhatHasNoEffect) {
     const char* why = is_name ? "unless it is stopped" : "no effect";
     EXPECT_TRUE(warning.message.find(why) != std::string::npos) << warning.message;
   }
-  EXPECT_EQ(paths, found->second) << validation.report();
+  const std::vector<std::string> none;
+  EXPECT_EQ(paths, found == expected.end() ? none : found->second) << validation.report();
 }
 
 // The printed view is a profile file with the same meaning, and so is the JSON.

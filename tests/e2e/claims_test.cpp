@@ -33,8 +33,10 @@ class ClaimsTest : public ClaimsFixture {
   void add_claim(const std::string& name, int count = 1) {
     create(claims(), {{"metadata", {{"name", name}}}, {"spec", claim_spec(count)}});
   }
-  void add_pod(const std::string& name, const std::vector<std::string>& of) {
+  void add_pod(const std::string& name, const std::vector<std::string>& of,
+               const std::string& priority_class = "") {
     json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", "1"}}});
+    if (!priority_class.empty()) pod["spec"]["priorityClassName"] = priority_class;
     for (const std::string& claim : of) {
       pod["spec"]["resourceClaims"].push_back({{"name", claim}, {"resourceClaimName", claim}});
     }
@@ -129,6 +131,49 @@ TEST_F(ClaimsTest, EveryCardOnceAndTheNextPodWaitsForOne) {
   EXPECT_THAT(made, testing::StartsWith("extended-extended-resources-"));
   EXPECT_EQ(text_at(told, "/requestMappings/0/resourceName"), "example.com/card");
   ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card("extended", made));
+  expect_no_card_twice();
+}
+
+// The victim's claim has the card until its controller takes it back; nobody else is evicted
+// meanwhile, and nobody else gets the card then.
+TEST_F(ClaimsTest, APodOfHigherPriorityGetsTheCardOfOneThatIsEvicted) {
+  client().post("/apis/scheduling.k8s.io/v1/priorityclasses",
+                json{{"metadata", {{"name", "claims-high"}}}, {"value", 1000}});
+  for (const char* node : {"n1", "n2"}) add_node(node, 1);
+  ASSERT_NO_FATAL_FAILURE(start());
+  for (const char* name : {"a", "b"}) {
+    add_claim(name);
+    add_pod(name, {name});
+    ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card(name, name));
+  }
+  for (const char* name : {"urgent", "late"}) add_claim(name);
+  add_pod("urgent", {"urgent"}, "claims-high");
+  std::vector<std::string> dying;
+  const auto find_dying = [&] {
+    dying.clear();
+    for (const char* name : {"a", "b"}) {
+      const json pod = client().get(pods_path(name)).json();
+      if (pod["metadata"].contains("deletionTimestamp")) dying.emplace_back(name);
+    }
+    return dying.size();
+  };
+  ASSERT_TRUE(eventually(60s, [&] { return find_dying() == 1; })) << tail(log(), 30);
+  const std::string victim = dying.front();
+  const std::string card = card_of(victim);
+  remove(pods_path(victim));
+  add_pod("late", {"late"});
+  EXPECT_THAT(wait_refused("late"), HasSubstr("2 cannot allocate all claims"));
+  EXPECT_EQ(node_of("urgent"), "");
+  // Another event gives it a try.
+  create(kNodes, node_object("n3", {{"cpu", "8"}, {"memory", "8Gi"}, {"pods", "10"}}));
+  EXPECT_TRUE(eventually(60s, [&] {
+    return wait_refused("late").find("3 cannot allocate all claims") != std::string::npos;
+  }));
+  write_status(victim, {{"allocation", nullptr}, {"reservedFor", nullptr}});
+  ASSERT_NO_FATAL_FAILURE(expect_bound_to_its_card("urgent", "urgent"));
+  EXPECT_EQ(card_of("urgent"), card);
+  EXPECT_EQ(find_dying(), 0U) << "the other keeps its card";
+  EXPECT_EQ(node_of("late"), "");
   expect_no_card_twice();
 }
 

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <plimsoll/fake_objects.hpp>
 #include <string>
 
+#include "framework/api/group_name.hpp"
 #include "framework/api/lists.hpp"
 #include "framework/api/selectors.hpp"
+#include "framework/objects/gang_terms.hpp"
 #include "framework/objects/pod_group.hpp"
 #include "tests/support/decoded_objects.hpp"
 
@@ -355,6 +358,77 @@ TEST(PodGroupKind, AsksForDomainsByAnnotationToo) {
   EXPECT_EQ(pod_group(of(R"("schedulingConstraints": {"topology": [{"key": "zone"}]})"))
                 .required_topology,
             "zone");
+}
+
+// ---- Koordinator's gangs
+
+std::string gang_of(sdk::FakePod& pod) {
+  const GroupName name = group_of(pod.get(), GroupKinds().set(index_of(GroupKind::kGang)));
+  return name ? std::string(name.ns) + "/" + std::string(name.name) : "";
+}
+
+TEST(Gang, ReadsEveryWayToNameOne) {
+  sdk::FakePod ordinary("ns/a");
+  EXPECT_EQ(gang_of(ordinary), "");
+  for (const char* label :
+       {"pod-group.scheduling.sigs.k8s.io", "pod-group.scheduling.sigs.k8s.io/name",
+        "gang.scheduling.koordinator.sh/name"}) {
+    sdk::FakePod pod("ns/a");
+    pod.label(label, "train");
+    EXPECT_EQ(gang_of(pod), "ns/train") << label;
+  }
+  sdk::FakePod pod("ns/a");
+  pod.annotation("gang.scheduling.koordinator.sh/name", "train");
+  EXPECT_EQ(gang_of(pod), "ns/train");
+  pod.label("pod-group.scheduling.sigs.k8s.io", "first");
+  EXPECT_EQ(gang_of(pod), "ns/first");
+  pod.label("scheduling.x-k8s.io/pod-group", "other");
+  EXPECT_EQ(gang_of(pod), "") << "it is a group of another kind, whether or not that counts";
+}
+
+TEST(Gang, ReadsWhatAPodSaysOfIt) {
+  sdk::FakePod light("ns/a");
+  light.label("pod-group.scheduling.sigs.k8s.io/name", "train")
+      .label("pod-group.scheduling.sigs.k8s.io/min-available", "5");
+  EXPECT_EQ(gang_terms(light.get()), (GangTerms{5}));
+  sdk::FakePod gang("ns/a");
+  gang.annotation("gang.scheduling.koordinator.sh/name", "train");
+  EXPECT_EQ(gang_terms(gang.get()), GangTerms());
+  gang.annotation("gang.scheduling.koordinator.sh/min-available", "3")
+      .annotation("gang.scheduling.koordinator.sh/total-number", "3")
+      .annotation("gang.scheduling.koordinator.sh/mode", "NonStrict")
+      .annotation("gang.scheduling.koordinator.sh/waiting-time", "1m30s")
+      .annotation("gang.scheduling.koordinator.sh/groups", R"(["ns/train"])")
+      .annotation("pod-group.scheduling.sigs.k8s.io/match-policy", "only-waiting");
+  EXPECT_EQ(gang_terms(gang.get()), (GangTerms{3, GangTerms::Match::kOnlyWaiting}));
+}
+
+TEST(Gang, SaysWhatItCannotRead) {
+  const auto problem = [](const std::string& key, const char* value) {
+    sdk::FakePod pod("ns/a");
+    pod.annotation("gang.scheduling.koordinator.sh/name", "train")
+        .annotation("gang.scheduling.koordinator.sh/" + key, value);
+    const std::string said = gang_terms(pod.get()).problem;
+    const std::string begin = "gang.scheduling.koordinator.sh/" + key + " ";
+    return said.starts_with(begin) ? said.substr(begin.size()) : said;
+  };
+  for (const char* number : {"three", "-1", "1.5", "99999999999"}) {
+    EXPECT_EQ(problem("min-available", number), "is not a number") << number;
+    EXPECT_EQ(problem("total-number", number), "is not a number") << number;
+  }
+  EXPECT_EQ(problem("mode", "strict"), "is neither Strict nor NonStrict");
+  EXPECT_EQ(problem("waiting-time", "-5s"), "is not a duration");
+  EXPECT_EQ(problem("waiting-time", "soon"), "is not a duration");
+  EXPECT_EQ(problem("match-policy", "often"),
+            "is none of once-satisfied, only-waiting, waiting-and-running");
+  for (const char* list : {R"(["ns/train","ns/eval"])", R"(["other/train"])", "{", R"({"a":1})"})
+    EXPECT_EQ(problem("groups", list), "is not supported: name no other group") << list;
+  sdk::FakePod few("ns/a");
+  few.annotation("gang.scheduling.koordinator.sh/name", "train")
+      .annotation("gang.scheduling.koordinator.sh/min-available", "3")
+      .annotation("gang.scheduling.koordinator.sh/total-number", "2");
+  EXPECT_EQ(gang_terms(few.get()).problem,
+            "gang.scheduling.koordinator.sh/total-number is less than min-available");
 }
 
 }  // namespace

@@ -268,18 +268,43 @@ TEST_F(GroupQueueTest, WhatIsMissingOfOneThatRunsInPartGoesFirstAndWaitsASecondA
   QueuedGroup& group = popped_group();
   EXPECT_EQ(group.name, "part");
   EXPECT_EQ(pop(), "single");
-  for (int i = 0; i < 4; ++i) {
+  for (uint32_t i = 1; i <= QueuedGroup::kMostRefusalsInFront; ++i) {
     queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
     add_node();
     EXPECT_EQ(place("a"), "backoff");
     EXPECT_LE(queue_.backoff_expiry(group.entry) - now_, 1000);
+    queue_.remove("uid-single");
+    queue_.add(pod("single"), now_ - 1);
     queue_.flush(now_ += 2000);
+    if (i == QueuedGroup::kMostRefusalsInFront) break;
     EXPECT_EQ(popped_group().name, "part");
   }
-  known("part", 1, 0, 1);  // enough run
-  queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
-  add_node();
+  EXPECT_EQ(pop(), "single") << "it has had its chances";
+  EXPECT_EQ(popped_group().name, "part");
+  for (int i = 0; i < 4; ++i) {
+    queue_.reject_group(group, {{member("a", "part"), {kFit}, {}}}, now_);
+    add_node();
+    if (i == 3) break;
+    queue_.flush(now_ += 20'000);
+    EXPECT_EQ(popped_group().name, "part");
+  }
   EXPECT_GT(queue_.backoff_expiry(group.entry) - now_, 5000);
+}
+
+// A pod of another profile comes back from Permit.
+TEST_F(GroupQueueTest, WhatPluginsOfAnotherProfileSaidOfOneThatComesBackIsForgotten) {
+  const std::string in_g = R"(,"schedulingGroup":{"podGroupName":"g"})";
+  known("g", 1);
+  queue_.add(pod("b", 0, in_g, "", "other"), now_);
+  QueuedGroup& group = popped_group();
+  queue_.take_member("uid-b");
+  queue_.reject_group(group, {}, now_);
+  queue_.add(member("a"), now_);
+  queue_.reject_group(popped_group(), {{member("a"), {kFit}, {}}}, now_);
+  queue_.reject("uid-b", {kGates}, {}, now_);
+  const QueuedPod& entry = queue_.group(named("g"))->entry;
+  EXPECT_EQ(entry.rejectors, std::set<PluginIndex>{});
+  EXPECT_EQ(sizes(), (Counts{0, 2, 0, 0})) << "as after an error";
 }
 
 TEST_F(GroupQueueTest, ARefusalIsKeptByKindAndHasOneBackoff) {

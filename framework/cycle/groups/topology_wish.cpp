@@ -1,7 +1,5 @@
 #include "framework/cycle/groups/topology_wish.hpp"
 
-#include <plimsoll/args.hpp>
-
 #include <algorithm>
 
 #include "framework/api/selectors.hpp"
@@ -25,16 +23,6 @@ TopologyWish wish_of(const PodGroup& group, const plimsoll_pod& member) {
   read(member.meta.annotations, kKueueRequired, wish.required);
   read(member.meta.annotations, kKueuePreferred, wish.preferred);
   return wish;
-}
-
-std::vector<std::string> topology_levels(std::string_view args_json) {
-  sdk::ArgsValue args;
-  std::vector<std::string> levels;
-  if (!sdk::detail::ArgsReader(args_json).read(args)) return levels;
-  const auto found = args.fields.find("topologyLevels");
-  if (found == args.fields.end()) return levels;
-  for (const sdk::ArgsValue& level : found->second.items) levels.push_back(level.text);
-  return levels;
 }
 
 std::vector<std::vector<std::string>> levels_to_try(const TopologyWish& wish,

@@ -23,10 +23,6 @@ struct TopologyWish {
 // By the group's spec, its annotations, or Kueue's of its pods.
 [[nodiscard]] TopologyWish wish_of(const PodGroup& group, const plimsoll_pod& member);
 
-// `topologyLevels` in the args of GangScheduling, which has checked them: label keys, the widest
-// domains first.
-[[nodiscard]] std::vector<std::string> topology_levels(std::string_view args_json);
-
 // Keys whose values together name a domain: those of a level and of all wider ones. The narrowest
 // domains come first, what is required last.
 [[nodiscard]] std::vector<std::vector<std::string>> levels_to_try(

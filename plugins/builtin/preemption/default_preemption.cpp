@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "framework/runtime/group_dry_run.hpp"
 #include "framework/runtime/plugin/dry_run_keeper.hpp"
 #include "framework/runtime/preemption_extenders.hpp"
 #include "plugins/builtin/default_args.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/preemption/disruption_budgets.hpp"
-#include "plugins/builtin/preemption/group_preemption.hpp"
 #include "plugins/builtin/preemption/preemption_candidates.hpp"
 #include "plugins/builtin/preemption/preemption_executor.hpp"
 
@@ -134,8 +134,6 @@ class DefaultPreemption : public GroupPreemption {
   void start() {
     extenders_ = host_.find_service<PreemptionExtenders>(PreemptionExtenders::kService, 1);
     keeper_ = host_.find_service<DryRunKeeper>(DryRunKeeper::kService, 1);
-    groups_ = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
-                                                      PLIMSOLL_POD_GROUPS_VERSION);
     affinity_ = host_.find_service<AffinityBasis>(AffinityBasis::kService, 1);
     group_dry_run_ = host_.find_service<GroupDryRun>(GroupDryRun::kService, 1);
   }
@@ -193,16 +191,9 @@ class DefaultPreemption : public GroupPreemption {
     }
     // The pod's nomination stays, as with kube-scheduler (Evaluator.Preempt).
     if (found.candidates.empty()) return refuse("no candidate node for preemption");
-    const Trial* best = &pick_candidate(found.candidates, host_.now_ms());
-    if (WholeGroup group(groups_, group_dry_run_, pod); group.counts()) {
-      best = with_group(cycle, pod, group, best, found);
-      if (best == nullptr) {
-        nomination.clear();
-        return refuse(group.why());
-      }
-    }
-    executor_.start(pod, best->node, best->victims);
-    nomination.nominate(best->node);
+    const Trial& best = pick_candidate(found.candidates, host_.now_ms());
+    executor_.start(pod, best.node, best.victims);
+    nomination.nominate(best.node);
     return Status::success();
   }
 
@@ -306,21 +297,6 @@ class DefaultPreemption : public GroupPreemption {
                       });
   }
 
-  // Room for the others is left by the best candidate, or by another node; null: by none. `found`
-  // is what the candidate is of.
-  const Trial* with_group(plimsoll_cycle& cycle, Pod pod, WholeGroup& group, const Trial* best,
-                          DryRun& found) {
-    if (!group.place(best->node).empty()) return best;
-    const std::string node = group.place();
-    if (node.empty()) return nullptr;
-    for (const Trial* candidate : found.candidates)
-      if (candidate->node == node) return candidate;
-    // Not looked at before: enough others were.
-    std::erase_if(potential_, [&](const PotentialNode& each) { return each.node.name() != node; });
-    found = dry_run_.run(cycle, pod, potential_, {.wanted = 1, .groups = group_dry_run_});
-    return found.candidates.empty() ? nullptr : found.candidates.front();
-  }
-
   // True: they do not know yet. Otherwise, what they left.
   bool ask_extenders(Pod pod, DryRun& found) const {
     std::vector<PreemptionCandidate> offered;
@@ -418,7 +394,6 @@ class DefaultPreemption : public GroupPreemption {
   const PreemptionExtenders* extenders_ = nullptr;  // null: there are none
   const DryRunKeeper* keeper_ = nullptr;            // null: nothing is kept
   const AffinityBasis* affinity_ = nullptr;         // null: InterPodAffinity is not there
-  const plimsoll_pod_groups* groups_ = nullptr;     // null: nobody keeps groups
   const GroupDryRun* group_dry_run_ = nullptr;
   CounterMetric attempts_total_;
   CounterMetric group_attempts_total_;

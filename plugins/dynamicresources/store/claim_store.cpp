@@ -51,6 +51,28 @@ std::vector<std::string> ClaimStore::Entry::requests_met() const {
   return names;
 }
 
+bool ClaimStore::Entry::used_only_by(const std::vector<std::string_view>& pods) const {
+  const auto is_one = [&](std::string_view uid) {
+    return std::find(pods.begin(), pods.end(), uid) != pods.end();
+  };
+  if (decision != nullptr && !is_one(decision->pod_uid)) return false;
+  const List<plimsoll_claim_user> users(object->reserved_for);
+  return std::all_of(users.begin(), users.end(),
+                     [&](const plimsoll_claim_user& user) { return is_one(view(user.uid)); });
+}
+
+ClaimStore::Other::Other(Allocated& allocated, std::vector<DeviceResult> gone,
+                         std::vector<DeviceResult> there)
+    : allocated_(allocated), gone_(std::move(gone)), there_(std::move(there)) {
+  for (const DeviceResult& result : gone_) allocated_.remove(result);
+  for (const DeviceResult& result : there_) allocated_.add(result);
+}
+
+ClaimStore::Other::~Other() {
+  for (const DeviceResult& result : there_) allocated_.remove(result);
+  for (const DeviceResult& result : gone_) allocated_.add(result);
+}
+
 ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
     : host_(std::move(host)),
       inventory_(numbers_, std::move(judge), gates),
@@ -76,7 +98,8 @@ void ClaimStore::publish() {
   }
   published_ =
       known == nullptr ? &tables.emplace_back() : const_cast<plimsoll_claimed_resources*>(known);
-  *published_ = {sizeof(plimsoll_claimed_resources), 0, this, &ClaimStore::decides};
+  *published_ = {sizeof(plimsoll_claimed_resources), 0, this, &ClaimStore::decides,
+                 &ClaimStore::devices};
   // A host that keeps no services has nobody who asks.
   if (known == nullptr)
     static_cast<void>(host_.publish(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
@@ -89,6 +112,38 @@ int32_t ClaimStore::decides(void* self, const plimsoll_pod* pod, plimsoll_str re
                  !store->class_behind(view(resource)).empty()
              ? 1
              : 0;
+}
+
+// calculateDRAResourceTotals
+void ClaimStore::devices(void* self, const plimsoll_node_info* node, plimsoll_str resource,
+                         int64_t* all, int64_t* taken) {
+  *all = *taken = 0;
+  auto* store = static_cast<ClaimStore*>(self);
+  if (store == nullptr) return;
+  const DeviceClass* of = store->device_class(store->class_behind(view(resource)));
+  if (of == nullptr) return;
+  Inventory& inventory = store->inventory_;
+  std::vector<std::shared_ptr<const Question>> selectors;
+  for (const Selector& each : of->selectors) {
+    if (!each) return;  // of a kind that is not known
+    selectors.push_back(inventory.expression(*each));
+  }
+  int64_t found = 0, given = 0;
+  for (const NodePools::Entry& pool : inventory.on(node_of(sdk::Node(node))).pools) {
+    for (size_t i = 0; i < pool.view->devices.size(); ++i) {
+      if (!pool.here.empty() && !pool.here[i]) continue;
+      const KnownDevice& device = *pool.view->devices[i];
+      auto verdict = Judgement::Kind::kTrue;
+      for (size_t k = 0; k < selectors.size() && verdict == Judgement::Kind::kTrue; ++k)
+        verdict = inventory.verdict(*selectors[k], device);
+      if (verdict == Judgement::Kind::kFalse) continue;
+      if (verdict != Judgement::Kind::kTrue) return;
+      ++found;
+      given += store->allocated_.use_of(device.number) != nullptr;
+    }
+  }
+  *all = found;
+  *taken = given;
 }
 
 const Device* ClaimStore::device(const DeviceResult& result) const {

@@ -32,6 +32,10 @@ namespace plimsoll::dra {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
+[[nodiscard]] inline Node node_of(sdk::Node node) {
+  return {node.name(), [node](std::string_view key) { return node.label(key); }};
+}
+
 // What a claim gets, and for which pod.
 struct Decision {
   std::string pod_uid;
@@ -41,6 +45,8 @@ struct Decision {
 
 class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
  public:
+  using Key = std::pair<std::string, std::string>;  // namespace, name
+
   struct Entry {
     const plimsoll_resource_claim* object = nullptr;  // as the watch has it
     std::shared_ptr<const Claim> asks;
@@ -58,6 +64,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
       return decision != nullptr && decision->version.empty();
     }
     [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
+    // Nobody but these pods has it.
+    [[nodiscard]] bool used_only_by(const std::vector<std::string_view>& pods) const;
     // Where its devices can be reached; nothing: everywhere. Of one that is allocated.
     [[nodiscard]] std::optional<NodeSelector> reachable_from() const;
     // Its devices. Of one that is allocated.
@@ -130,6 +138,23 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // one node; docs/ui.md has the fields.
   [[nodiscard]] std::string describe(const std::vector<std::string>& nodes) const;
 
+  // What would be given away if some results were gone and others were there. It is counted so
+  // while this lives; whoever counts or allocates meanwhile holds no allocator of before.
+  class Other {
+   public:
+    Other(Allocated& allocated, std::vector<DeviceResult> gone, std::vector<DeviceResult> there);
+    Other(const Other&) = delete;
+    Other& operator=(const Other&) = delete;
+    ~Other();
+
+   private:
+    Allocated& allocated_;
+    const std::vector<DeviceResult> gone_, there_;
+  };
+  [[nodiscard]] std::unique_ptr<Other> otherwise(std::vector<DeviceResult> gone,
+                                                 std::vector<DeviceResult> there) {
+    return std::make_unique<Other>(allocated_, std::move(gone), std::move(there));
+  }
   // Good until anything here changes.
   [[nodiscard]] std::unique_ptr<Allocator> allocator(const std::vector<const Claim*>& claims) {
     return std::make_unique<Allocator>(
@@ -138,8 +163,6 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   }
 
  private:
-  using Key = std::pair<std::string, std::string>;  // namespace, name
-
   void claim_event(const sdk::ObjectEvent& event);
   void slice_event(std::string_view name);
   void rule_event(std::string_view name);
@@ -147,6 +170,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void publish();
   void publish_state();
   static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
+  static void devices(void* self, const plimsoll_node_info* node, plimsoll_str resource,
+                      int64_t* all, int64_t* taken);
   void class_event(const std::string& name);
   void recount(Entry& claim);
   // People are shown the devices' nodes otherwise now.

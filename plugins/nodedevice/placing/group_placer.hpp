@@ -1,86 +1,86 @@
 #pragma once
-// Places the members of a group near one another: the first member to be tried looks for the fewest
-// nodes that take all of them, and when it has its node, devices are held for the others. A member
-// that comes later finds its devices held, and its node scored highest.
+// Places the members of a group near one another. When the scheduler decides on a group, all nodes
+// are looked at for how many of its members each takes, and which devices these would have. By that
+// the members are scored, and on its node each gets devices that were chosen for all of them.
 //
-// Loop only, but for score() and without_holds(), which only read.
+// Loop only, but for score(), which only reads.
 
-#include <functional>
+#include <plimsoll/pod_groups.h>
+
+#include <map>
 #include <memory>
 #include <plimsoll/plugin.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "plugins/nodedevice/groups/group_keeper.hpp"
 #include "plugins/nodedevice/placing/group_plan.hpp"
 #include "plugins/nodedevice/rules/demand_reader.hpp"
-#include "plugins/nodedevice/rules/sharing_rules.hpp"
 #include "plugins/nodedevice/store/device_store.hpp"
 
 namespace plimsoll::devices {
 
-// What one attempt of a member knows of its group. Lives in the cycle's state; what-ifs share it.
+// Of one decision on a group.
+struct GroupPlan {
+  uint64_t decision = 0;
+  size_t members = 0;                    // that ask for devices and had no place when it began
+  std::map<std::string, size_t> shapes;  // of those that were looked at
+  struct Spot {
+    Placement placement;      // of all of them, on this node alone
+    std::vector<bool> taken;  // of placement.given
+    size_t fellows = 0;       // members that have a place here,
+    size_t reserved = 0;      // of them, in this decision
+  };
+  std::vector<Spot> spots;  // by slot
+  // UID: slot and what of placement.given it has, or kNothing.
+  std::map<std::string, std::pair<uint32_t, size_t>, std::less<>> seats;
+
+  static constexpr size_t kNothing = SIZE_MAX;
+  // Of placement.given, what a member of this shape would get there.
+  [[nodiscard]] size_t next(uint32_t slot, size_t shape) const;
+};
+
+// What one attempt of a member knows of its group.
 struct GroupAttempt {
-  std::string key;
-  uint32_t own_slot = kNoSlot;       // the node where devices are held for this pod
-  std::vector<uint32_t> fellows;     // nodes where other members are, sorted
-  std::vector<uint32_t> hold_slots;  // nodes where devices are held for the group, sorted
-  std::vector<Seekers> seekers;      // this pod first, then those for whom nothing is held
-  std::vector<Placement> by_slot;    // who of them fits where; empty: not asked
-  std::vector<uint32_t> feasible;    // nodes that passed all filters, if there were several
-  std::string
-      refusal;  // why no node takes the group: there cannot be room for it, not even without
-                // the pods of lower priority that this one may evict; empty: there may be
+  std::shared_ptr<const GroupPlan> plan;
+  size_t shape = GroupPlan::kNothing;  // of the pod
 };
 
 class GroupPlacer {
  public:
   // All of it outlives the placer.
   GroupPlacer(const sdk::Host& host, DeviceStore& store, const Allocator& allocator,
-              const DemandReader& demands, const SharingRules& sharing);
+              const DemandReader& demands);
 
-  // Null: the pod belongs to no group.
-  [[nodiscard]] std::shared_ptr<GroupAttempt> begin(sdk::Pod pod,
-                                                    std::shared_ptr<const PodDemand> demand) const;
-  // The same without looking for room: for hints.
-  [[nodiscard]] std::shared_ptr<GroupAttempt> look(sdk::Pod pod) const;
+  void start();
 
-  // Takes what is held for the group out of a copy of a node.
-  void without_holds(const GroupAttempt& group, NodeState& node) const;
-  [[nodiscard]] bool has_holds(const GroupAttempt& group, uint32_t slot) const;
+  // No plan: the pod's group is not decided on.
+  [[nodiscard]] GroupAttempt begin(sdk::Pod pod);
+  // Everything that the scores of a member rest on beside its node.
+  void sign(sdk::Pod pod, sdk::Sink& sink) const;
 
-  // Puts the group's order in front of the scores that the plugin gave.
-  void score(const GroupAttempt& group, sdk::Nodes nodes, std::span<int64_t> scores) const;
+  // Puts the group's order in front of the scores that the plugin gave, which are from 0 to `most`.
+  static void score(const GroupAttempt& group, sdk::Nodes nodes, int64_t most,
+                    std::span<int64_t> scores);
 
-  // Chooses the pod's devices on its node: `choose` does so for the node as it is given to it.
-  using Choose = std::function<Verdict(const NodeState&, Allocation&)>;
-  [[nodiscard]] Verdict allocate(const GroupAttempt& group, sdk::Pod pod, sdk::Node node,
-                                 const Choose& choose, Allocation& allocation) const;
-  // Once the pod's devices are in the accounts: holds devices for those who have none yet.
-  void hold_for_others(const GroupAttempt& group, sdk::Pod pod, sdk::Node node) const;
+  // The devices that were chosen for the pod there; null: none were.
+  [[nodiscard]] static const Allocation* chosen(const GroupAttempt& group, uint32_t slot);
+  void reserved(const GroupAttempt& group, sdk::Pod pod, uint32_t slot);
+  void unreserved(sdk::Pod pod);
 
  private:
-  [[nodiscard]] std::shared_ptr<const PodDemand> demand_of(sdk::Pod pod) const;
-  [[nodiscard]] bool kept_away(sdk::Pod pod, const PodDemand& demand, uint32_t slot) const;
-  // This pod alone.
-  [[nodiscard]] Seekers seeker(sdk::Pod pod, std::shared_ptr<const PodDemand> demand) const;
-  [[nodiscard]] std::vector<Seekers> by_shape(
-      const std::vector<std::pair<sdk::Pod, std::shared_ptr<const PodDemand>>>& pods) const;
-  [[nodiscard]] NodeRoom room(const GroupAttempt& group, sdk::Node node,
-                              const sdk::Pod* evicting) const;
-  [[nodiscard]] Placement place(const GroupAttempt& group, sdk::Pod pod, uint32_t slot,
-                                std::span<const Seekers> seekers, bool evicting) const;
-  [[nodiscard]] std::vector<Placement> look_at_all(const GroupAttempt& group, sdk::Pod pod,
-                                                   bool evicting) const;
-  void hold_on(const GroupAttempt& group, uint32_t slot, sdk::Pod pod,
-               std::vector<Seekers>& seekers) const;
+  [[nodiscard]] uint64_t decision_on(sdk::Pod pod) const {
+    return groups_ == nullptr ? 0 : groups_->decision(groups_->self, &*pod, nullptr, nullptr);
+  }
+  [[nodiscard]] std::string shape_of(sdk::Pod pod) const;
+  [[nodiscard]] std::shared_ptr<GroupPlan> make_plan(sdk::Pod pod, uint64_t decision) const;
 
   sdk::Host host_;
   DeviceStore& store_;
   const Allocator& allocator_;
   const DemandReader& demands_;
-  const SharingRules& sharing_;
+  const plimsoll_pod_groups* groups_ = nullptr;  // null: nobody keeps groups
+  std::shared_ptr<GroupPlan> plan_;              // of the last decision; null: that was on no group
   sdk::CounterMetric plans_;
 };
 

@@ -33,7 +33,7 @@ Placement place_in_order(const Allocator& allocator, const NodeRoom& room,
   for (size_t i = 0; i < all.size(); ++i) {
     const Seekers& seekers = all[i];
     // What one is refused for, its equals are refused for too.
-    for (size_t placed = 0; placed < seekers.uids.size(); ++placed) {
+    for (size_t placed = 0; placed < seekers.count; ++placed) {
       if (!fits_vectors(seekers, free, managed)) break;
       Allocation allocation;
       if (managed && seekers.demand != nullptr) {

@@ -15,7 +15,7 @@ namespace plimsoll::devices {
 
 // Members that have no place yet, of one shape: they are interchangeable.
 struct Seekers {
-  std::vector<std::string> uids;
+  size_t count = 0;
   std::shared_ptr<const PodDemand> demand;  // null: they ask for no device
   // What each asks a node for, by position in resource vectors; the pod itself is one of "pods".
   std::vector<std::pair<uint32_t, int64_t>> requests;

@@ -83,9 +83,7 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
                   const NodeState* node = accounts_.at_slot(slot);
                   if (node != nullptr) claims_.accounts_changed(node->name);
                 }),
-      metrics_(host, accounts_),
-      groups_(host, accounts_),
-      group_service_(groups_, types_) {
+      metrics_(host, accounts_) {
   state_.size = sizeof state_;
   state_.self = this;
   state_.describe = &describe;
@@ -93,8 +91,6 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
   publish_accounts(host);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &state_);
-  (void)host.publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
-                     group_service_.table());
 }
 
 DeviceStore::~DeviceStore() {
@@ -171,7 +167,6 @@ void DeviceStore::refresh_numbers() {
 }
 
 void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_view node_name) {
-  groups_.pod_assigned(pod);
   const std::vector<ResourceQuantity> requests = requests_of(accounts_.types(), pod);
   const auto allocated = pod.annotation(kAllocatedAnnotation);
   const std::string name = requests.empty() && !allocated ? std::string() : full_name(pod);
@@ -207,7 +202,6 @@ void DeviceStore::pod_assigned(const sdk::Host& host, sdk::Pod pod, std::string_
 }
 
 void DeviceStore::pod_removed(std::string_view uid) {
-  groups_.pod_removed(uid);
   if (auto it = complained_.find(uid); it != complained_.end()) complained_.erase(it);
   accounts_.pod_removed(uid);
 }

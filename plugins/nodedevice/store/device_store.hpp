@@ -19,7 +19,6 @@
 #include "plugins/nodedevice/accounts/device_metrics.hpp"
 #include "plugins/nodedevice/accounts/state_numbers.hpp"
 #include "plugins/nodedevice/allocation/allocator.hpp"
-#include "plugins/nodedevice/groups/group_service.hpp"
 #include "plugins/nodedevice/store/claim_book.hpp"
 
 namespace plimsoll::devices {
@@ -63,8 +62,6 @@ class DeviceStore {
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
   [[nodiscard]] ClaimBook& claims() { return claims_; }
-  [[nodiscard]] GroupKeeper& groups() { return groups_; }
-  [[nodiscard]] const GroupKeeper& groups() const { return groups_; }
   // Which nodes are alike to filters and scores. Loop: brings the numbers up to date.
   void refresh_numbers();
   [[nodiscard]] const StateNumbers& numbers() const { return numbers_; }
@@ -106,8 +103,6 @@ class DeviceStore {
   std::map<std::string, std::vector<std::string>, std::less<>> complained_of_nodes_;
   std::map<std::string, size_t, std::less<>> news_;  // by node: hash of the last text with any
   DeviceMetrics metrics_;
-  GroupKeeper groups_;
-  GroupService group_service_;
   plimsoll_device_accounts* service_ = nullptr;
   plimsoll_state_source state_{};
 };

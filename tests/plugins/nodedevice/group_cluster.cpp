@@ -14,7 +14,6 @@
 #include "framework/runtime/every_point.hpp"
 #include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
-#include "plugins/nodedevice/groups/pod_group.hpp"
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
 
 namespace plimsoll::devices::test {
@@ -22,7 +21,8 @@ namespace {
 
 constexpr const char* kDeviceKind = "devices.v1alpha1.scheduling.koordinator.sh";
 constexpr const char* kAllocatedKey = "scheduling.koordinator.sh/device-allocated";
-constexpr const char* kGroupLabel = "scheduling.x-k8s.io/pod-group";
+constexpr const char* kGroupLabel = "pod-group.scheduling.sigs.k8s.io";
+constexpr const char* kGroupKind = "podgroups.v1alpha1.scheduling.sigs.k8s.io";
 
 const Modules& modules() {
   static const Modules kModules = [] {
@@ -71,7 +71,7 @@ void GroupCluster::start() {
   scheduler_->on_kind_wanted([this](const WantedKind& kind) {
     const std::lock_guard lock(mutex_);
     wanted_.insert(kind.resource());
-    if (served_ && kind.resource() == pod_group_resource(0))
+    if (served_ && kind.resource() == kGroupKind)
       for (const auto& [name, group] : groups_) tell(kind.resource(), group);
     scheduler_->post(KindSynced{kind.resource(), served_});
   });
@@ -162,17 +162,16 @@ void GroupCluster::delete_pod(const std::string& name) {
   erase(name);
 }
 
-void GroupCluster::add_pod_group(const std::string& name, int min_member, int timeout_seconds) {
+void GroupCluster::add_pod_group(const std::string& name, int min_member) {
   const std::lock_guard lock(mutex_);
-  groups_[name] = {
-      {"metadata", {{"name", name}, {"namespace", "ns"}}},
-      {"spec", {{"minMember", min_member}, {"scheduleTimeoutSeconds", timeout_seconds}}}};
-  if (wanted_.contains(pod_group_resource(0))) tell(pod_group_resource(0), groups_[name]);
+  groups_[name] = {{"metadata", {{"name", name}, {"namespace", "ns"}}},
+                   {"spec", {{"minMember", min_member}}}};
+  if (wanted_.contains(kGroupKind)) tell(kGroupKind, groups_[name]);
 }
 
 void GroupCluster::delete_pod_group(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  if (wanted_.contains(pod_group_resource(0))) tell(pod_group_resource(0), groups_.at(name), true);
+  if (wanted_.contains(kGroupKind)) tell(kGroupKind, groups_.at(name), true);
   groups_.erase(name);
 }
 
@@ -287,16 +286,16 @@ std::string GroupCluster::describe() const {
   return text;
 }
 
-std::string GroupCluster::explained(const std::string& pod, const std::string& node) {
+std::string GroupCluster::held_back(const std::string& pod) {
   std::string text;
   on_loop([&] {
     ExplainRequest request;
     request.ns = "ns";
     request.name = pod;
     const Explanation explanation = scheduler_->explain(request);
-    if (!explanation.placement) return;
-    for (const RefusedNode& refused : explanation.placement->refused)
-      if (refused.node == node) text = refused.text;
+    if (!explanation.queue) return;
+    for (const ExplainedRejector& each : explanation.queue->rejectors)
+      if (each.kind == ExplainedRejector::Kind::kGate) text = each.text;
   });
   return text;
 }

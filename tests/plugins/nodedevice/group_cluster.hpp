@@ -42,7 +42,7 @@ class GroupCluster final : private ApiWriter {
                 const std::string& zone = "");
   void add_pod(const PodSpec& spec);
   void delete_pod(const std::string& name);
-  void add_pod_group(const std::string& name, int min_member, int timeout_seconds = 60);
+  void add_pod_group(const std::string& name, int min_member);
   void delete_pod_group(const std::string& name);
   void unserve_pod_groups() { served_ = false; }
   // Bindings fail from now on, with an answer that is final; or not any more.
@@ -77,8 +77,8 @@ class GroupCluster final : private ApiWriter {
   // What is given twice, or is not there: empty if nothing is.
   [[nodiscard]] std::string given_twice() const;
   [[nodiscard]] std::string describe() const;
-  // What NodeDevice says of a node that refuses the pod.
-  [[nodiscard]] std::string explained(const std::string& pod, const std::string& node);
+  // Why its group is not tried; empty: it may be.
+  [[nodiscard]] std::string held_back(const std::string& pod);
 
  private:
   using Json = nlohmann::json;

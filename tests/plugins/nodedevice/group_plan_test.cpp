@@ -17,7 +17,7 @@ class GroupPlan : public ::testing::Test {
   }
   static Seekers seekers(int count, const Ask& ask, int64_t cpu = 1000) {
     Seekers made;
-    for (int i = 0; i < count; ++i) made.uids.push_back("u" + std::to_string(i));
+    made.count = static_cast<size_t>(count);
     made.demand = std::make_shared<const PodDemand>(demand_of(ask));
     made.requests = {{0, cpu}, {3, 1}};
     made.shape = ask.empty() ? "" : ask[0].first + std::to_string(ask[0].second);

@@ -166,10 +166,10 @@ class Life {
     note("group " + name + " of " + std::to_string(group.min) + ", " + std::to_string(pods) +
          " pods with " + std::to_string(gpus) + (mixed ? " GPUs, mixed" : " GPUs"));
     const bool object_first = dice_() % 2 == 0;
-    if (object_first) cluster_.add_pod_group(name, group.min, 20);
+    if (object_first) cluster_.add_pod_group(name, group.min);
     for (int i = 0; i < pods; ++i)
       group.pods.push_back(add_member(name, mixed ? static_cast<int>(dice_() % 4) : gpus));
-    if (!object_first) cluster_.add_pod_group(name, group.min, 20);
+    if (!object_first) cluster_.add_pod_group(name, group.min);
   }
   void add_single() {
     const std::string name = "s" + std::to_string(++names_);

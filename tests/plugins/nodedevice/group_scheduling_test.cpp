@@ -19,6 +19,14 @@ class GroupScheduling : public ::testing::Test {
   void member(const std::string& group, int i, int gpus = 1, const std::string& cpu = "1") {
     cluster_.add_pod({.name = name(group, i), .group = group, .gpus = gpus, .cpu = cpu});
   }
+  // By annotations of Koordinator, of the gang "gang" unless they say otherwise.
+  void gang(const std::string& name, const std::map<std::string, std::string>& says) {
+    GroupCluster::PodSpec pod{.name = name};
+    const std::string prefix = "gang.scheduling.koordinator.sh/";
+    pod.annotations[prefix + "name"] = "gang";
+    for (const auto& [key, value] : says) pod.annotations[prefix + key] = value;
+    cluster_.add_pod(pod);
+  }
   static std::string name(const std::string& group, int i) {
     return group + "-" + std::to_string(i);
   }
@@ -58,8 +66,8 @@ TEST_F(GroupScheduling, TheFirstWaitsForTheLast) {
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(places("train", 2), "- -");
   EXPECT_EQ(cluster_.waiting(), 0U) << "nothing is taken for a group that lacks members";
-  EXPECT_THAT(cluster_.message("train-0"),
-              HasSubstr("cannot find enough sibling pods, current pods number: "));
+  EXPECT_THAT(cluster_.held_back("train-0"),
+              HasSubstr("cannot find enough sibling pods, current pods number: 2"));
   member("train", 2);
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(places("train", 3), "n1 n1 n1") << "woken by the one that completes the number";
@@ -87,8 +95,8 @@ TEST_F(GroupScheduling, NothingIsTakenForAGroupWithoutRoom) {
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(places("train", 4), "- - - -");
   EXPECT_EQ(cluster_.waiting(), 0U);
-  EXPECT_THAT(cluster_.message("train-0"),
-              HasSubstr("not enough devices for all members of the pod group"));
+  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("cannot be satisfied: 3 scheduled"));
+  EXPECT_THAT(cluster_.message("train-3"), HasSubstr("Insufficient nvidia.com/gpu"));
   cluster_.add_pod({.name = "single", .gpus = 3});
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(cluster_.node_of("single"), "n1");
@@ -117,7 +125,6 @@ TEST_F(GroupScheduling, OfTwoGroupsThatDoNotFitTogetherOneRuns) {
   EXPECT_EQ(cluster_.bound(second), 6) << cluster_.describe();
 }
 
-// Pods without devices cannot be planned: they meet, and one group has to give way.
 TEST_F(GroupScheduling, GroupsWithoutDevicesDoNotBlockOneAnotherForEver) {
   cluster_.add_node("n1", 0, "6");
   cluster_.add_pod_group("a", 4);
@@ -147,9 +154,7 @@ TEST_F(GroupScheduling, AMemberWithoutAPlaceGivesBackWhatAllHold) {
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(cluster_.bound("train"), 0);
   EXPECT_EQ(cluster_.waiting(), 0U);
-  EXPECT_TRUE(
-      cluster_.has_event("train-0", "PodGroup ns/train gets rejected due to Pod ns/train-") ||
-      cluster_.has_event("train-1", "PodGroup ns/train gets rejected due to Pod ns/train-"))
+  EXPECT_TRUE(cluster_.has_event("train-0", "cannot be satisfied: 2 scheduled"))
       << cluster_.describe();
   cluster_.add_pod({.name = "single", .gpus = 8});
   ASSERT_TRUE(cluster_.settle());
@@ -159,7 +164,7 @@ TEST_F(GroupScheduling, AMemberWithoutAPlaceGivesBackWhatAllHold) {
 // One of them may run only where there is no node yet: the others do not wait for it.
 TEST_F(GroupScheduling, AMemberThatNoNodeTakesSendsTheOthersBack) {
   cluster_.add_node("n1", 8);
-  cluster_.add_pod_group("train", 3, 30);
+  cluster_.add_pod_group("train", 3);
   members("train", 2);
   cluster_.add_pod({.name = "late", .group = "train", .zone = "west"});
   ASSERT_TRUE(cluster_.settle());
@@ -171,81 +176,48 @@ TEST_F(GroupScheduling, AMemberThatNoNodeTakesSendsTheOthersBack) {
   EXPECT_EQ(cluster_.node_of("late"), "w1");
 }
 
+// Room for one of three is being made, and its victim does not end.
 class WaitingGroup : public GroupScheduling {
  protected:
-  // Two of three wait: room for the third is being made, but its victim does not end.
   void SetUp() override {
     cluster_.add_node("n1", 4);
     cluster_.hang_deletions();
     cluster_.add_pod({.name = "low", .gpus = 2, .priority = -1});
     ASSERT_TRUE(cluster_.settle());
-    cluster_.add_pod_group("train", 3, 30);
+    cluster_.add_pod_group("train", 3);
     members("train", 3);
     ASSERT_TRUE(cluster_.settle());
     ASSERT_THAT(cluster_.deletions(), ElementsAre("low"));
-    ASSERT_EQ(cluster_.waiting(), 2U) << cluster_.describe();
+    ASSERT_EQ(cluster_.waiting(), 0U) << "nobody has a place before all have one";
+    ASSERT_EQ(places("train", 3), "- - -");
   }
 };
 
-TEST_F(WaitingGroup, GoesWhenTheLastHasItsPlace) {
+TEST_F(WaitingGroup, GoesWhenAllHaveAPlace) {
   cluster_.delete_pod("low");
   ASSERT_TRUE(cluster_.pass(10));
   EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
   EXPECT_THAT(cluster_.given_twice(), IsEmpty());
 }
 
-TEST_F(WaitingGroup, GivesEverythingBackWhenItsTimeIsOver) {
-  ASSERT_TRUE(cluster_.pass(29));
-  EXPECT_EQ(cluster_.waiting(), 2U);
-  ASSERT_TRUE(cluster_.pass(1));
-  EXPECT_EQ(cluster_.waiting(), 0U);
-  const std::string timeout = "rejected due to timeout after waiting 30s at plugin NodeDevice";
-  const std::string cascade = "PodGroup ns/train gets rejected: its member ns/train-";
-  int timed_out = 0;
-  int followed = 0;
-  for (int i = 0; i < 3; ++i) {
-    timed_out += cluster_.has_event(name("train", i), timeout) ? 1 : 0;
-    followed += cluster_.has_event(name("train", i), cascade) ? 1 : 0;
-  }
-  EXPECT_GE(timed_out, 1) << cluster_.describe();
-  EXPECT_EQ(timed_out + followed, 2) << cluster_.describe();
-  cluster_.add_pod({.name = "single", .gpus = 2, .priority = 10});
-  ASSERT_TRUE(cluster_.settle());
-  EXPECT_EQ(cluster_.node_of("single"), "n1") << cluster_.describe();
-}
-
-TEST_F(WaitingGroup, EndsWhenAWaitingMemberIsDeleted) {
-  const auto waits = [&](int i) { return cluster_.node_of(name("train", i)).empty(); };
-  ASSERT_TRUE(waits(0) && waits(1) && waits(2));
+TEST_F(WaitingGroup, WaitsForAsManyAsItNeeds) {
   cluster_.delete_pod("train-0");
-  ASSERT_TRUE(cluster_.pass(3));
-  EXPECT_EQ(cluster_.waiting(), 0U) << "two of three are too few";
-  EXPECT_EQ(cluster_.bound("train"), 0);
   cluster_.delete_pod("low");
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.bound("train"), 0) << "two of three are too few";
+  cluster_.add_pod({.name = "single", .gpus = 1});
   member("train", 3);
   ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(cluster_.node_of("single"), "n1");
   EXPECT_EQ(cluster_.bound("train"), 3) << cluster_.describe();
 }
 
 TEST_F(WaitingGroup, EndsWithItsPodGroup) {
   cluster_.delete_pod_group("train");
-  ASSERT_TRUE(cluster_.settle());
-  EXPECT_EQ(cluster_.waiting(), 0U);
+  cluster_.delete_pod("low");
   ASSERT_TRUE(cluster_.pass(15));
   EXPECT_EQ(cluster_.bound("train"), 0);
-  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
-}
-
-TEST_F(WaitingGroup, IsNotDisturbedByQuestions) {
-  for (int i = 0; i < 3; ++i) (void)cluster_.explained(name("train", i), "n1");
-  ASSERT_TRUE(cluster_.settle());
-  EXPECT_EQ(cluster_.waiting(), 2U);
-}
-
-TEST_F(WaitingGroup, GoesWhenItNeedsFewer) {
-  cluster_.add_pod_group("train", 2);
-  ASSERT_TRUE(cluster_.settle());
-  EXPECT_EQ(cluster_.bound("train"), 2) << cluster_.describe();
+  EXPECT_THAT(cluster_.held_back("train-0"), HasSubstr("PodGroup not found"));
 }
 
 TEST_F(WaitingGroup, StartsAfreshAfterARestart) {
@@ -262,7 +234,7 @@ TEST_F(GroupScheduling, AGroupWithoutItsObject) {
   cluster_.add_node("n1", 8);
   members("train", 2);
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
+  EXPECT_THAT(cluster_.held_back("train-0"), HasSubstr("PodGroup not found"));
   cluster_.add_pod_group("train", 2);
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(places("train", 2), "n1 n1");
@@ -273,18 +245,74 @@ TEST_F(GroupScheduling, AClusterWithoutTheKind) {
   cluster_.add_node("n1", 8);
   members("train", 2);
   // Koordinator's pods say themselves how many they are.
-  for (int i = 0; i < 2; ++i)
-    cluster_.add_pod({.name = "gang-" + std::to_string(i),
-                      .annotations = {{"gang.scheduling.koordinator.sh/name", "gang"},
-                                      {"gang.scheduling.koordinator.sh/min-available", "3"}}});
+  gang("gang-0", {{"min-available", "3"}});
+  gang("gang-1", {{"min-available", "3"}});
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_THAT(cluster_.message("train-0"), HasSubstr("PodGroup not found"));
-  EXPECT_THAT(cluster_.message("gang-0"), HasSubstr("cannot find enough sibling pods"));
-  cluster_.add_pod({.name = "gang-2",
-                    .annotations = {{"gang.scheduling.koordinator.sh/name", "gang"},
-                                    {"gang.scheduling.koordinator.sh/min-available", "3"}}});
+  EXPECT_THAT(cluster_.held_back("train-0"), HasSubstr("PodGroup not found"));
+  EXPECT_THAT(cluster_.held_back("gang-0"), HasSubstr("cannot find enough sibling pods"));
+  gang("gang-2", {{"min-available", "3"}});
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(places("gang", 3), "n1 n1 n1");
+}
+
+// What is not to be understood is told to all of the group, and corrected by whoever wrote it.
+TEST_F(GroupScheduling, AMistakeInAnAnnotation) {
+  cluster_.add_node("n1", 8);
+  gang("gang-0", {{"min-available", "two"}});
+  gang("gang-1", {{"min-available", "2"}});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_THAT(
+      cluster_.message("gang-1"),
+      HasSubstr("pod ns/gang-0: gang.scheduling.koordinator.sh/min-available is not a number"));
+  gang("gang-0", {{"min-available", "3"}});
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(places("gang", 2), "- -");
+  EXPECT_THAT(cluster_.message("gang-1") + cluster_.held_back("gang-1"),
+              testing::AnyOf(HasSubstr("differ in min-available"),
+                             HasSubstr("cannot find enough sibling pods")));
+  gang("gang-0", {{"min-available", "2"}, {"mode", "NonStrict"}, {"total-number", "4"}});
+  ASSERT_TRUE(cluster_.pass(15));
+  EXPECT_EQ(places("gang", 2), "n1 n1") << cluster_.describe();
+}
+
+TEST_F(GroupScheduling, AGroupOfGroupsIsRefused) {
+  cluster_.add_node("n1", 8);
+  gang("gang-0", {{"min-available", "1"}, {"groups", R"(["ns/gang","ns/other"])"}});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(places("gang", 1), "-");
+  EXPECT_THAT(cluster_.message("gang-0"), HasSubstr("groups is not supported"));
+}
+
+TEST_F(GroupScheduling, WhoCountsAsOneOfSoManyIsTheGroupsToSay) {
+  cluster_.add_node("n1", 8);
+  for (const char* policy : {"once-satisfied", "waiting-and-running", "only-waiting"}) {
+    for (int i = 0; i < 2; ++i)
+      gang(policy + std::to_string(i),
+           {{"name", policy}, {"min-available", "2"}, {"match-policy", policy}});
+  }
+  ASSERT_TRUE(cluster_.settle());
+  for (const char* policy : {"once-satisfied", "waiting-and-running", "only-waiting"})
+    ASSERT_EQ(cluster_.node_of(std::string(policy) + "1"), "n1") << policy;
+  const auto late = [&](const std::string& policy, const char* min) {
+    gang(policy + "2", {{"name", policy}, {"min-available", min}, {"match-policy", policy}});
+  };
+  cluster_.delete_pod("once-satisfied0");
+  late("once-satisfied", "3");
+  late("waiting-and-running", "3");
+  late("only-waiting", "2");
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("once-satisfied2"), "n1");
+  EXPECT_EQ(cluster_.node_of("waiting-and-running2"), "n1") << "two run, and it is the third";
+  EXPECT_EQ(cluster_.node_of("only-waiting2"), "") << "one waits, and two are needed";
+}
+
+// It is a group of Coscheduling, of which there is nothing to be read here.
+TEST_F(GroupScheduling, AGroupByTheLabelOfCoscheduling) {
+  cluster_.add_node("n1", 8);
+  cluster_.add_pod({.name = "a", .labels = {{"scheduling.x-k8s.io/pod-group", "train"}}});
+  ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("a"), "");
+  EXPECT_THAT(cluster_.held_back("a"), HasSubstr("PodGroup not found"));
 }
 
 TEST_F(GroupScheduling, BoundMembersCount) {
@@ -316,24 +344,20 @@ TEST_F(GroupScheduling, ARestartKnowsWhoIsBoundAndNothingElse) {
   EXPECT_THAT(cluster_.given_twice(), IsEmpty());
 }
 
-TEST_F(GroupScheduling, AFailedBindingComesBackToItsDevices) {
+TEST_F(GroupScheduling, FailedBindingsComeBackTogether) {
   cluster_.add_node("n1", 4);
   cluster_.add_pod_group("train", 4);
   cluster_.fail_bindings(true);
   members("train", 4);
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(cluster_.bound("train"), 0);
-  cluster_.add_pod({.name = "single", .gpus = 1});
-  ASSERT_TRUE(cluster_.settle());
-  EXPECT_THAT(cluster_.explained("single", "n1"), HasSubstr("held for pod group ns/train"));
   cluster_.fail_bindings(false);
   ASSERT_TRUE(cluster_.pass(15));
   EXPECT_EQ(cluster_.bound("train"), 4) << cluster_.describe();
-  EXPECT_EQ(cluster_.node_of("single"), "");
+  EXPECT_THAT(cluster_.given_twice(), IsEmpty());
 }
 
-// Members call one another when they wait on Permit, whatever each one's own backoff: that must not
-// become a circle while the API server refuses their bindings.
+// They must not go round in a circle while the API server refuses their bindings.
 TEST_F(GroupScheduling, FailedBindingsAreTriedAgainLater) {
   cluster_.add_node("n1", 8);
   cluster_.add_pod_group("train", 2);
@@ -345,7 +369,6 @@ TEST_F(GroupScheduling, FailedBindingsAreTriedAgainLater) {
   member("train", 3);
   ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(cluster_.bindings_tried(), 2) << "no time has passed";
-  EXPECT_THAT(cluster_.message(name("train", 3)), HasSubstr("the pod group failed recently"));
   ASSERT_TRUE(cluster_.pass(60));
   EXPECT_GE(cluster_.bindings_tried(), 10);
   EXPECT_LE(cluster_.bindings_tried(), 2 + 4 * 9) << "1 s, 2 s, 4 s, 8 s, then each 10 s";
@@ -371,16 +394,14 @@ TEST_F(GroupScheduling, NobodyIsEvictedForAGroupThatCannotBeComplete) {
   EXPECT_EQ(cluster_.bound("few"), 3) << cluster_.describe();
 }
 
-// A refusal of the whole group is said to every member; it is found once, and others go on.
+// It is found once, for all members; then others go on.
 TEST_F(GroupScheduling, WhatDoesNotFitIsPlannedOnceNotForEveryMember) {
   for (int i = 0; i < 4; ++i) cluster_.add_node("n" + std::to_string(i), 8, "256");
   cluster_.add_pod_group("train", 60);
   members("train", 60);
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_LE(cluster_.plans(), 2) << "one, and one without those who may be evicted";
-  for (int i = 0; i < 60; ++i)
-    ASSERT_THAT(cluster_.message(name("train", i)),
-                HasSubstr("not enough devices for all members of the pod group"));
+  EXPECT_EQ(cluster_.plans(), 1);
+  for (int i = 0; i < 60; ++i) ASSERT_NE(cluster_.message(name("train", i)), "") << i;
   for (int i = 0; i < 20; ++i) cluster_.add_pod({.name = "plain-" + std::to_string(i), .gpus = 0});
   ASSERT_TRUE(cluster_.settle());
   for (int i = 0; i < 20; ++i) {
@@ -388,29 +409,28 @@ TEST_F(GroupScheduling, WhatDoesNotFitIsPlannedOnceNotForEveryMember) {
     cluster_.delete_pod("plain-" + std::to_string(i));
   }
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_LE(cluster_.plans(), 2) << "plain pods come and go";
   const size_t events = cluster_.events();
+  const int plans = cluster_.plans();
+  EXPECT_LE(plans, 3) << "plain pods come and go";
   ASSERT_TRUE(cluster_.pass(60));
-  EXPECT_LE(cluster_.plans(), 2 * 10) << "left alone 1 s, 2 s, 4 s, 8 s, then 10 s each time";
-  EXPECT_LE(cluster_.events(), events + 10) << "one of them asks, the others know";
+  EXPECT_EQ(cluster_.plans(), plans) << "time passes";
+  EXPECT_EQ(cluster_.events(), events);
   for (int i = 4; i < 8; ++i) cluster_.add_node("n" + std::to_string(i), 8, "256");
   ASSERT_TRUE(cluster_.pass(12));
   EXPECT_EQ(cluster_.bound("train"), 60) << cluster_.describe();
   EXPECT_THAT(cluster_.given_twice(), IsEmpty());
 }
 
-// The same where nobody can say beforehand that there is no room: members differ, and none finds
-// a node.
+// The same where members differ, and none finds a node.
 TEST_F(GroupScheduling, DifferentMembersThatFindNoPlaceAreLeftAloneToo) {
   cluster_.add_node("n1", 2);
   cluster_.add_pod_group("train", 40);
   for (int i = 0; i < 40; ++i) member("train", i, 4 + i % 2);
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_LE(cluster_.plans(), 4);
+  EXPECT_EQ(cluster_.plans(), 1);
   cluster_.add_node("n2", 8);
   ASSERT_TRUE(cluster_.pass(12));
   EXPECT_EQ(cluster_.bound("train"), 0);
-  EXPECT_EQ(cluster_.waiting(), 0U);
   for (int i = 3; i < 60; ++i) cluster_.add_node("n" + std::to_string(i), 8);
   ASSERT_TRUE(cluster_.pass(25));
   EXPECT_EQ(cluster_.bound("train"), 40) << cluster_.describe();
@@ -429,20 +449,18 @@ TEST_F(GroupScheduling, AWorkerOfAPartlyFinishedGroupComesBack) {
   ASSERT_TRUE(cluster_.settle());
   member("train", 5);
   ASSERT_TRUE(cluster_.settle());
-  EXPECT_EQ(cluster_.node_of("train-5"), "") << "others may be on their way";
-  ASSERT_TRUE(cluster_.pass(12));
   EXPECT_EQ(cluster_.node_of("train-5"), "n1") << cluster_.describe();
   // A scheduler that was not there when they ended.
   cluster_.delete_pod("train-5");
   cluster_.restart();
   ASSERT_TRUE(cluster_.settle());
+  EXPECT_EQ(cluster_.node_of("train-3"), "n1");
   member("train", 6);
-  ASSERT_TRUE(cluster_.pass(12));
+  ASSERT_TRUE(cluster_.settle());
   EXPECT_EQ(cluster_.node_of("train-6"), "n1") << cluster_.describe();
 }
 
-// Who comes back together is placed together; and where nobody of the group is left, it is a new
-// one.
+// Where nobody of the group is left, it is a new one.
 TEST_F(GroupScheduling, AGroupThatLostManyIsStillAGroup) {
   cluster_.add_node("n1", 4);
   cluster_.add_pod_group("train", 4);
@@ -455,7 +473,7 @@ TEST_F(GroupScheduling, AGroupThatLostManyIsStillAGroup) {
   ASSERT_EQ(cluster_.node_of("single"), "n1");
   for (int i = 4; i < 7; ++i) member("train", i);
   ASSERT_TRUE(cluster_.pass(15));
-  EXPECT_EQ(cluster_.bound("train"), 1) << "one GPU for three: none takes it";
+  EXPECT_EQ(cluster_.bound("train"), 2) << "one GPU for three";
   cluster_.delete_pod("single");
   ASSERT_TRUE(cluster_.pass(15));
   EXPECT_EQ(cluster_.bound("train"), 4);

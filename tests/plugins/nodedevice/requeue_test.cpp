@@ -93,20 +93,13 @@ TEST_F(Requeue, ADeviceThatHelps) {
   EXPECT_TRUE(report(waiting_, cards("node-1", {false, true, true}))) << "one more";
 }
 
-// It may have been refused for what it said of its group.
-TEST_F(Requeue, AMemberThatSaysSomethingElseOfItsGroup) {
-  const auto with = [](FakePod& pod, const char* min, const char* other) {
-    pod.request("nvidia.com/gpu", 1)
-        .annotation("gang.scheduling.koordinator.sh/name", "g")
-        .annotation("gang.scheduling.koordinator.sh/min-available", min)
-        .annotation("note", other);
-  };
-  FakePod wrong("ns/a"), right("ns/a"), noted("ns/a");
-  with(wrong, "four", "");
-  with(right, "4", "");
-  with(noted, "4", "seen");
-  EXPECT_TRUE(updated(wrong, right));
-  EXPECT_FALSE(updated(right, noted));
+TEST_F(Requeue, APodThatAsksForSomethingElse) {
+  FakePod more("ns/a"), fewer("ns/a"), noted("ns/a");
+  more.request("nvidia.com/gpu", 2);
+  fewer.request("nvidia.com/gpu", 1);
+  noted.request("nvidia.com/gpu", 1).annotation("note", "seen");
+  EXPECT_TRUE(updated(more, fewer));
+  EXPECT_FALSE(updated(fewer, noted));
 }
 
 TEST_F(Requeue, AReportThatSaysNothingNewWakesNobody) {

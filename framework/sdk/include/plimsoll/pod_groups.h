@@ -1,6 +1,5 @@
-/* The service "plimsoll.io/pod-groups", version 1: who belongs together. The plugin that lets pods
- * wait for the rest of their group publishes it. DefaultPreemption asks it, so that nobody is
- * evicted for a member unless the whole group then has room. Plain C. Loop only.
+/* The service "plimsoll.io/pod-groups", version 2: who belongs together. The scheduler publishes
+ * it, for plugins that place the pods of a group with regard to one another. Plain C. Loop only.
  */
 #ifndef PLIMSOLL_POD_GROUPS_H_
 #define PLIMSOLL_POD_GROUPS_H_
@@ -12,25 +11,18 @@ extern "C" {
 #endif
 
 #define PLIMSOLL_POD_GROUPS_SERVICE "plimsoll.io/pod-groups"
-#define PLIMSOLL_POD_GROUPS_VERSION 1
+#define PLIMSOLL_POD_GROUPS_VERSION 2
 
 typedef struct plimsoll_pod_groups {
   uint32_t size; /* bytes filled; grows only at the end */
   uint32_t reserved;
   void* self; /* first argument of every function */
-  /* The name of the plugin. It need not sign pods of groups: see `kind`. */
-  plimsoll_str plugin;
 
-  /* How many further members the pod's group needs before it runs; 0: the pod has no group, or this
-   * has enough. From 2 on, `add` is called for every member that has no place, the pod among them,
-   * those first that are harder to place. Members of the same `kind` are alike to this plugin. */
-  uint32_t (*missing)(void* self, const plimsoll_pod* pod, void* ctx,
-                      void (*add)(void* ctx, const plimsoll_pod* member, uint64_t kind));
-
-  /* Ends what `missing` began, if that was 2 or more. `has_room` 0: there is no room for the group
-   * of this pod, whose attempt is under way, not even without all whom it may evict: its other
-   * members need not find that out again for a while. */
-  void (*decided)(void* self, const plimsoll_pod* pod, uint32_t has_room);
+  /* While the pod's group is decided on: a number that is this decision's and no other's. 0: it is
+   * not. `add`, unless it is null, is called for each of the group's pods that this decision is to
+   * find a place for, and for each that had a node before (node_name). */
+  uint64_t (*decision)(void* self, const plimsoll_pod* pod, void* ctx,
+                       void (*add)(void* ctx, const plimsoll_pod* member));
 } plimsoll_pod_groups;
 
 #ifdef __cplusplus
