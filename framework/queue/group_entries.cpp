@@ -173,12 +173,8 @@ void SchedulingQueue::arrive(QueuedPod& member, int64_t now_ms) {
   QueuedGroup& group = join(member, now_ms);
   QueuedPod& entry = group.entry;
   if (entry.place == QueuePlace::kInFlight) {  // the first one
-    if (passes_gates(entry)) {
-      put_active(entry, now_ms);
-    } else {
-      put(entry, QueuePlace::kUnschedulable);
-    }
-    return;
+    take_backoff(entry, member);
+    return put_where_it_may(entry, now_ms);
   }
   if (entry.place == QueuePlace::kUnschedulable) {
     using Gate = QueuedGroup::Gate;

@@ -188,11 +188,13 @@ const QueuedPod& SchedulingQueue::add(PodRef pod, int64_t now_ms) {
 void SchedulingQueue::enter(QueuedPod& pod, int64_t now_ms) {
   if (policy_.group_of(*pod.pod) && !stays_apart(pod)) return arrive(pod, now_ms);
   pod.key = policy_.sort_key(*pod.pod, pod.queued_ms);
-  if (passes_gates(pod)) {
-    put_active(pod, now_ms);
-  } else {
-    put(pod, QueuePlace::kUnschedulable);
-  }
+  put_where_it_may(pod, now_ms);
+}
+
+void SchedulingQueue::put_where_it_may(QueuedPod& pod, int64_t now_ms) {
+  if (!passes_gates(pod)) return put(pod, QueuePlace::kUnschedulable);
+  if (backing_off(pod, now_ms)) return put(pod, QueuePlace::kErrorBackoff);
+  put_active(pod, now_ms);
 }
 
 void SchedulingQueue::update(PodRef pod, int64_t now_ms) {
@@ -248,7 +250,17 @@ void SchedulingQueue::pull(QueuedPod& pod) {
   take_out(pod);
 }
 
+void SchedulingQueue::take_backoff(QueuedPod& pod, const QueuedPod& from) {
+  if (from.unschedulable_count == 0 && from.consecutive_errors == 0) return;
+  pod.unschedulable_count = from.unschedulable_count;
+  pod.consecutive_errors = from.consecutive_errors;
+  pod.queued_ms = from.queued_ms;
+  pod.backoff_expiry_ms = -1;
+}
+
 void SchedulingQueue::enter_afresh(QueuedPod& pod, PodRef now, int64_t now_ms) {
+  // What its group has failed at counts on: a label may change at any time.
+  if (pod.group != nullptr) take_backoff(pod, pod.group->entry);
   pull(pod);
   pod.pod = std::move(now);
   pod.rejectors.clear();

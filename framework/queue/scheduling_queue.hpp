@@ -310,7 +310,9 @@ class SchedulingQueue {
   void put_active(QueuedPod& pod, int64_t now_ms);
   bool passes_gates(QueuedPod& pod);
   void enter(QueuedPod& pod, int64_t now_ms);  // one that is in no place
-  void pull(QueuedPod& pod);                   // out of its place, or its group
+  void put_where_it_may(QueuedPod& pod, int64_t now_ms);
+  static void take_backoff(QueuedPod& pod, const QueuedPod& from);
+  void pull(QueuedPod& pod);  // out of its place, or its group
   [[nodiscard]] SortKey key_of(const QueuedPod& pod, int64_t queued_ms);
   void set_key(QueuedPod& pod);  // it has changed
 

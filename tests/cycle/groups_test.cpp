@@ -2165,6 +2165,27 @@ TEST_F(CoschedulingTest, WhileItsKindIsNotFollowedOnlyItsPodsWait) {
   EXPECT_EQ(bound_pods(), "a single");
 }
 
+TEST_F(CoschedulingTest, StaysInOneRackIfItsAnnotationSaysSo) {
+  const auto in_rack = [this](const std::string& name, const char* cpu, const char* rack) {
+    world_.add_node({{"metadata", {{"name", name}, {"labels", {{"rack", rack}}}}},
+                     {"status", {{"allocatable", {{"cpu", cpu}, {"pods", "110"}}}}}});
+    world_.settle();
+  };
+  in_rack("b1", "3", "b");
+  node("alone", "8");
+  Json made = labelled_group("g", 2);
+  made["metadata"]["annotations"]["topology.plimsoll.io/required"] = "rack";
+  world_.save_group(made);
+  pod("p-0", "2", "g");
+  pod("p-1", "2", "g");
+  run();
+  EXPECT_EQ(bound_pods(), "");
+  in_rack("a1", "2", "a");
+  in_rack("a2", "2", "a");
+  run();
+  EXPECT_EQ(world_.node_of("p-0") + world_.node_of("p-1"), "a1a2");
+}
+
 TEST_F(CoschedulingTest, NobodyEvictsByThePriorityOfASibling) {
   node("n", "2");
   Json low = pod_of("low", "2", false);

@@ -501,7 +501,7 @@ TEST_F(LabelledGroupTest, PodsComeIntoItAndOutOfItByTheirLabel) {
   queue_.update(labelled("a", "other"), now_);
   EXPECT_EQ(place("a"), "gated");
   EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 1U);
-  queue_.update(labelled("b", ""), now_);
+  queue_.update(labelled("b", ""), now_ += 20'000);
   EXPECT_EQ(queue_.group(by_label("g")), nullptr);
   EXPECT_EQ(pop(), "b");
   // In flight: it counts when the attempt is over.
@@ -509,10 +509,30 @@ TEST_F(LabelledGroupTest, PodsComeIntoItAndOutOfItByTheirLabel) {
   EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 1U);
   reject("b", {kFit});
   EXPECT_EQ(queue_.group(by_label("other"))->members.size(), 2U);
+  now_ += 20'000;
   queue_.update(labelled("a", ""), now_);
   queue_.update(labelled("b", ""), now_);
   EXPECT_EQ(queue_.group(by_label("other")), nullptr);
   EXPECT_EQ(sizes(), (Counts{2, 0, 0, 0}));
+}
+
+TEST_F(LabelledGroupTest, AChangeOfTheLabelSkipsNoBackoff) {
+  known("g", 1, kStart);
+  known("h", 1, kStart);
+  queue_.add(labelled("a"), now_);
+  queue_.reject_group(popped_group(), {{labelled("a"), {kFit}, {}}}, now_);
+  for (const char* group : {"h", "", "g", ""}) {
+    queue_.update(labelled("a", group), now_);
+    EXPECT_EQ(place("a"), "error-backoff") << group;
+    EXPECT_EQ(queue_.pop(), nullptr) << "not even if nothing else waits";
+  }
+  queue_.flush(now_ += 3000);
+  EXPECT_EQ(pop(), "a");
+  reject("a", {kFit});
+  queue_.update(labelled("a", "h"), now_ += 1500);
+  EXPECT_EQ(place("a"), "error-backoff") << "the second one is longer";
+  queue_.flush(now_ += 3000);
+  EXPECT_EQ(place("a"), "active");
 }
 
 TEST_F(LabelledGroupTest, WhoIsGatedHoldsNoOthersIfTheyAreEnough) {
@@ -565,17 +585,22 @@ TEST_F(LabelledGroupTest, IsLeftAloneForAsLongAsItIsToBe) {
   EXPECT_EQ(place("a"), "active");
 }
 
-TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
+TEST_F(LabelledGroupTest, CountsEveryPodOnceWhateverHappens) {
   std::map<std::string, bool> waiting;
   std::mt19937 random(test::test_seed(5));
   for (int i = 0; i < 4000; ++i) {
     const auto some = [&](size_t n) { return static_cast<size_t>(random() % n); };
     const std::string group = "g" + std::to_string(some(3));
-    const std::string name = group + "-" + std::to_string(some(6));
+    const std::string name = "p" + std::to_string(some(18));
+    const bool by_spec = some(2) == 0;
     switch (some(9)) {
       case 0:
       case 1:
-        queue_.add(member(name, group, some(4) == 0 ? kGated : ""), now_);
+        // One that is there comes into this group, whatever was its.
+        queue_.add(
+            by_spec ? member(name, group, some(4) == 0 ? kGated : "")
+                    : labelled(name, group, static_cast<int>(some(4)), some(4) == 0 ? kGated : ""),
+            now_);
         waiting[name] = true;
         break;
       case 2:
@@ -583,11 +608,18 @@ TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
         waiting.erase(name);
         break;
       case 3:
-        known(group, 1 + some(4), static_cast<int>(some(3)), some(3));
+        policy_.groups[group] = {.known = true,
+                                 .needed = 1 + some(4),
+                                 .placed = some(3),
+                                 .since_ms = some(2) == 0 ? 0 : kStart + static_cast<int>(some(9)),
+                                 .least_backoff_ms = some(3) == 0 ? 2000 : 0};
+        queue_.group_changed(named(group), now_);
+        queue_.group_changed(by_label(group), now_);
         break;
       case 4:
         policy_.groups.erase(group);
         queue_.group_changed(named(group), now_);
+        queue_.group_changed(by_label(group), now_);
         break;
       case 5:
         add_node();
@@ -632,13 +664,20 @@ TEST_F(GroupQueueTest, CountsEveryPodOnceWhateverHappens) {
     size_t seen = 0;
     queue_.for_each([&](const QueuedPod& each) {
       ++seen;
+      if (each.group == nullptr) {
+        ASSERT_TRUE(each.gated_by) << "whoever is gated waits beside its group";
+        return;
+      }
       ASSERT_EQ(each.place, QueuePlace::kInGroup);
       ASSERT_EQ(each.group->members.at(each.heap_index), &each);
+      ASSERT_TRUE(each.group->priorities.contains(each.pod->priority));
+      ASSERT_LE(each.group->priorities.size(), each.group->members.size());
     });
     ASSERT_EQ(seen, waiting.size()) << i;
   }
   for (const auto& [name, there] : std::exchange(waiting, {})) queue_.remove("uid-" + name);
   EXPECT_EQ(queue_.group(named("g0")), nullptr) << "nothing is left of a group without pods";
+  EXPECT_EQ(queue_.group(by_label("g0")), nullptr);
   EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0}));
 }
 
