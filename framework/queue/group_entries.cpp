@@ -312,7 +312,7 @@ void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal>
 }
 
 // One that had a place, which came to nothing. If others of the group are about to be tried, it is
-// with them.
+// with them; after an error all wait for its backoff, or it would be tried without one for ever.
 void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t now_ms) {
   GroupRefusal refusal{member.pod, member.rejectors, member.pending};
   count_holders(member, -1);
@@ -322,15 +322,14 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   QueuedPod& entry = group.entry;
   // Plugins are numbered by profile: what those of another one said counts as an error.
   if (entry.profile != member.profile) refusal = {member.pod, {}, {}};
-  if (entry.place == QueuePlace::kUnschedulable && group.gate == QueuedGroup::Gate::kQuorum) {
-    if (has_quorum(group)) requeue(entry, Strategy::kAfterBackoff, now_ms);
-    return;
-  }
-  const bool waits = entry.place == QueuePlace::kUnschedulable && !entry.gated_by;
-  if (entry.place != QueuePlace::kInFlight && !waits) return;
+  const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
+  const bool is_due = entry.place == QueuePlace::kActive || entry.place == QueuePlace::kBackoff;
+  const bool is_gated = entry.place == QueuePlace::kUnschedulable && entry.gated_by;
+  if (entry.place == QueuePlace::kErrorBackoff || (is_due && !failed)) return;
+  if (is_gated && (group.gate != QueuedGroup::Gate::kQuorum || !has_quorum(group))) return;
+  if (is_gated && !failed) return requeue(entry, Strategy::kAfterBackoff, now_ms);
   std::set<PluginIndex> rejectors = entry.rejectors;
   std::set<PluginIndex> pending = entry.pending;
-  const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
   if (failed) {
     // The group may be a new entry: what failed before counts.
     entry.consecutive_errors =

@@ -349,6 +349,36 @@ TEST_F(GroupQueueTest, WhoHasAPlaceLeavesAndMayComeBack) {
   EXPECT_EQ(popped_group().members.size(), 2U);
 }
 
+// Else a group with one that finds no place and others whose Binding fails would be tried without
+// end: each failure gives room back, which wakes those that have none.
+TEST_F(GroupQueueTest, AfterAnErrorOthersThatAreDueWaitToo) {
+  const auto fails_again_and_again = [this](size_t needed, bool again,
+                                            const std::string& meanwhile) {
+    SCOPED_TRACE(meanwhile);
+    known("g", needed);
+    for (const char* name : {"a", "b", "c"}) queue_.add(member(name), now_);
+    for (int i = 0; i < 3; ++i) {
+      QueuedGroup& group = popped_group();
+      for (const char* name : {"uid-a", "uid-b"}) queue_.take_member(name);
+      queue_.reject_group(group, {{member("c"), {kPorts}, {}}}, now_, again);
+      for (const std::string name : {"a", "b"}) {
+        queue_.done("uid-" + name);
+        delete_pod();  // what it held is free
+        EXPECT_EQ(place("c"), name == "a" ? meanwhile : "error-backoff");
+        queue_.restore(member(name), {}, now_);
+        EXPECT_EQ(place("c"), "error-backoff");
+      }
+      EXPECT_EQ(queue_.pop(), nullptr);
+      EXPECT_EQ(queue_.backoff_expiry(group.entry) - now_, 1000 << i);
+      queue_.flush(now_ += 20'000);
+    }
+    for (const char* name : {"uid-a", "uid-b", "uid-c"}) queue_.remove(name);
+  };
+  fails_again_and_again(1, false, "backoff");
+  fails_again_and_again(1, true, "active");
+  fails_again_and_again(2, false, "gated");
+}
+
 // Plugins are numbered by profile.
 TEST_F(GroupQueueTest, WhatPluginsOfAnotherProfileSaidIsForgotten) {
   const std::string in_g = R"(,"schedulingGroup":{"podGroupName":"g"})";
