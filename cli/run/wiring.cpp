@@ -59,6 +59,9 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories,
 
 namespace {
 
+// So long at most the loop does nothing else for a group of pods.
+constexpr std::chrono::milliseconds kGroupSlice{5};
+
 // Calls `check` with the plugins that there are and a function that makes them.
 template <typename Check>
 config::Validation checked(const Modules& modules, PreparedPlugins* keep, const Check& check) {
@@ -184,6 +187,8 @@ Result<std::unique_ptr<Session>> Session::create(
     writes.one_at_a_time = true;
     scheduling.binder_threads = 1;
     scheduling.stepwise = true;
+  } else {
+    scheduling.group_slice = kGroupSlice;
   }
   const bool observes = mode == Mode::kObserve;
   if (observes) scheduling.standby = true;

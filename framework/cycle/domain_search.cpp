@@ -26,7 +26,7 @@ std::optional<PluginIndex> filter_of(const Framework& framework, std::string_vie
 
 // As find_places: in the narrowest domain that takes all; if there is none, where the group has to
 // be, in the domain that takes the most.
-bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) {
+Routine<bool> GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) {
   const bool has_to = !wish_.required.empty();
   const auto levels = levels_to_try(wish_, state_.policy.domain_args(*members_.front().pod).levels);
   const Order given = order;
@@ -36,21 +36,23 @@ bool GroupCycle::find_places_in_domains(const QueuedGroup& group, Order& order) 
     if (!find_domains(group, keys, is_last)) continue;
     judge_domains();
     if (!is_last) std::erase_if(domains_, [](const auto& domain) { return !domain.may_hold_all; });
-    enough = try_domains(order, !is_last) || try_orders_in_domains(order, !is_last);
-    if (!error_.ok() || state_.environment.gave_up()) return false;
+    enough = co_await try_domains(order, !is_last);
+    if (!enough) enough = co_await try_orders_in_domains(order, !is_last);
+    if (!error_.ok() || is_over()) co_return false;
     if (enough) break;
     order = given;
   }
   if (!enough && !has_to) {
     domain_ = nullptr;
-    return find_places(order);
+    co_return co_await find_places(order);
   }
   // A node may come into a domain, or out of one.
   if (!enough || placed_ < members_.size()) wait_for_labels();
-  if (enough && put_in_rank_order(order)) return true;
-  undo(order);
-  if (has_to && error_.ok() && !domains_.empty()) say_why_none(order);
-  return false;
+  if (enough) enough = co_await put_in_rank_order(order);
+  if (enough || is_over()) co_return enough;
+  co_await undo(order);
+  if (has_to && error_.ok() && !domains_.empty()) co_await say_why_none(order);
+  co_return false;
 }
 
 // Those whose nodes carry the labels; where some of the group run already, it is theirs.
@@ -107,7 +109,7 @@ void GroupCycle::judge_domains() {
 
 // In their first order. `all`: with less than all it is not done. False: enough have a place in
 // none, and nobody has one.
-bool GroupCycle::try_domains(Order& order, bool all) {
+Routine<bool> GroupCycle::try_domains(Order& order, bool all) {
   const GroupDomain* best = nullptr;
   size_t most = 0;
   const size_t most_looks = most_first_looks(state_.cluster.node_count());
@@ -115,42 +117,43 @@ bool GroupCycle::try_domains(Order& order, bool all) {
     if (looks_ > most_looks) break;
     if (!domain.may_hold || domain.most_pods <= most) continue;
     domain_ = &domain;
-    const bool enough = place_in(order, true);
+    const bool enough = co_await place_in(order, true);
     if (enough && placed_ > most && !all) {
       most = placed_;
       best = domain_;
       if (placed_ < members_.size()) aim();
     }
-    if (enough && placed_ == members_.size()) return true;
-    undo(order);
-    if (!error_.ok() || state_.environment.gave_up()) return false;
+    if (enough && placed_ == members_.size()) co_return true;
+    co_await undo(order);
+    if (!error_.ok() || is_over()) co_return false;
   }
   looks_ = 0;  // those of the first orders had to be
-  if (best == nullptr) return false;
+  if (best == nullptr) co_return false;
   domain_ = best;
-  if (kinds_.size() > 1) return find_places(order);
+  if (kinds_.size() > 1) co_return co_await find_places(order);
   for (Member& member : members_) member.target = member.best;
-  return place_in(order, true);
+  co_return co_await place_in(order, true);
 }
 
-bool GroupCycle::try_orders_in_domains(Order& order, bool all) {
-  if (kinds_.size() < 2) return false;
+Routine<bool> GroupCycle::try_orders_in_domains(Order& order, bool all) {
+  if (kinds_.size() < 2) co_return false;
   const Order given = order;
   const size_t most_looks = most_first_looks(state_.cluster.node_count());
   for (const GroupDomain& domain : domains_) {
     if (looks_ > most_looks || is_late()) break;
-    if (!domain.may_hold || !error_.ok() || state_.environment.gave_up()) continue;
+    if (!domain.may_hold || !error_.ok() || is_over()) continue;
     domain_ = &domain;
     order = given;
-    if (find_places(order) && (!all || placed_ == members_.size())) return true;
-    undo(order);
+    const bool enough = co_await find_places(order);
+    if (enough && (!all || placed_ == members_.size())) co_return true;
+    co_await undo(order);
     for (Member& member : members_) {
       member.target.clear();
       member.aimed = nullptr;
     }
   }
   order = given;
-  return false;
+  co_return false;
 }
 
 std::string GroupCycle::no_domain_message(const std::string& first) const {
@@ -159,24 +162,24 @@ std::string GroupCycle::no_domain_message(const std::string& first) const {
 }
 
 // As kube-scheduler does, by what the first domain says, unless that was tried last.
-void GroupCycle::say_why_none(const Order& order) {
+Routine<> GroupCycle::say_why_none(const Order& order) {
   const GroupDomain* last = domain_;
   domain_ = &*std::ranges::min_element(domains_, {}, &GroupDomain::value);
   if (domain_ != last || kinds_.size() > 1) {
     looks_ = 0;
-    static_cast<void>(place_in(order, true));
-    undo(order);
+    static_cast<void>(co_await place_in(order, true));
+    co_await undo(order);
   }
-  if (message_.empty()) return;
+  if (message_.empty() || is_over()) co_return;
   const auto best = std::ranges::max_element(domains_, {}, &GroupDomain::most_pods);
   message_ = no_domain_message(message_);
-  if (best->may_hold) return;
+  if (best->may_hold) co_return;
   most_room_ = "; the most that have room by what is free: " + std::to_string(best->most_pods) +
                " in " + go_quoted(best->value);
 }
 
 // Members that differ in nothing change places, so that neighbours in rank are neighbours.
-bool GroupCycle::put_in_rank_order(const Order& order) {
+Routine<bool> GroupCycle::put_in_rank_order(const Order& order) {
   std::map<size_t, std::vector<size_t>> alike;
   for (const size_t each : order) {
     if (members_[each].attempt != nullptr) alike[members_[each].kind].push_back(each);
@@ -195,13 +198,14 @@ bool GroupCycle::put_in_rank_order(const Order& order) {
       members_[members[i]].target = std::move(nodes[i]);
     }
   }
-  if (!changed) return true;
+  if (!changed) co_return true;
   const size_t before = placed_;
-  undo(order);
-  if (place_in(order, true) && placed_ == before) return true;
-  undo(order);
+  co_await undo(order);
+  const bool enough = co_await place_in(order, true);
+  if (is_over() || (enough && placed_ == before)) co_return enough;
+  co_await undo(order);
   for (Member& member : members_) member.target = member.best;
-  return place_in(order, true);
+  co_return co_await place_in(order, true);
 }
 
 }  // namespace plimsoll

@@ -21,10 +21,6 @@
 namespace plimsoll {
 namespace {
 
-// What a decision costs beside looks at nodes, in such looks.
-constexpr size_t kLooksPerDecision = 100;
-// And what it costs to begin with all members anew, for so many of them.
-constexpr size_t kMembersPerLook = 4;
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
@@ -160,13 +156,14 @@ bool GroupCycle::waits_for_kinds() {
 }
 
 // Pods of one kind get the same answers.
-void GroupCycle::sort_by_kind() {
+Routine<> GroupCycle::sort_by_kind() {
   std::map<std::string, size_t> known;
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
   const std::vector<double> size_of = sizes_of(pods);
   std::vector<double> sizes;  // by kind
   for (Member& member : members_) {
+    co_await slice_.pause();
     std::string signature = std::to_string(member.pod->priority) + "/";
     const PluginMask unsigned_by = framework_->run_sign(*member.pod, signature);
     if (unsigned_by.any() || spans_nodes(*member.pod)) signature += "/" + member.uid;
@@ -182,180 +179,13 @@ void GroupCycle::sort_by_kind() {
   std::ranges::stable_sort(by_size_, [&](size_t a, size_t b) { return sizes[a] > sizes[b]; });
 }
 
-// ---- places
-
-std::string GroupCycle::quorum_message(size_t remaining) const {
-  const std::string counts = " (" + std::to_string(needed_) +
-                             ") cannot be satisfied: " + std::to_string(scheduled()) +
-                             " scheduled, " + std::to_string(remaining) + " remaining";
-  if (kind_ == GroupKind::kPodGroup) return "minCount" + counts;
-  const auto refused =
-      std::ranges::find(members_, Member::Fate::kRefused, [](const Member& m) { return m.fate; });
-  const Member& first = refused == members_.end() ? members_.front() : *refused;
-  const plimsoll_meta& pod = first.pod->meta;
-  return "PodGroup " + std::string(view(pod.ns)) + "/" + group_name_ +
-         " gets rejected due to Pod " + std::string(view(pod.name)) +
-         " is unschedulable even after PostFilter, minMember" + counts;
-}
-
-// False: it has none, or error_ is set.
-bool GroupCycle::place(Member& member, Verdict& verdict) {
-  const PodRef seen = member.nominated_to.empty() || member.pod->nominated_node_name.len != 0
-                          ? member.pod
-                          : nominated_copy(member.pod, member.nominated_to);
-  if (!member.target.empty()) member.aimed = nominated_copy(seen, member.target);
-  auto attempt = std::make_unique<Attempt>(seen, *framework_);
-  attempt->start = start_;
-  if (seen != member.pod) attempt->latest = member.pod;
-  attempt->number = member.attempts;
-  attempt->first_attempt_ms = first_attempt_ms_;
-  attempt->flushed = flushed_;
-  attempt->nominated_to = member.nominated_to;
-  const ScopedPointer current(state_.current, attempt.get());
-  const uint64_t known = state_.placer.class_stats().hits;
-  const bool part = nodes_at_most() < state_.cluster.node_count();
-  const NodeRows among = part ? domain_->nodes(state_.cluster) : NodeRows();
-  Placement placement = state_.placer.decide({.framework = *framework_,
-                                              .cycle = *attempt->cycle,
-                                              .pod = *(member.aimed ? member.aimed : seen),
-                                              .nominated_to = attempt->nominated_to,
-                                              .post_filter = false,
-                                              .among = part ? &among : nullptr});
-  looks_ += kLooksPerDecision;
-  if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
-  if (placement.node != nullptr) {
-    std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
-    if (reserved && reserved->ok()) {
-      member.attempt = std::move(attempt);
-      return true;
-    }
-    state_.undo(*attempt);
-    verdict.status = reserved ? std::move(*reserved) : error_status("the pod is on a node already");
-    verdict.diagnosis = one_node_refused(verdict.status);
-  } else {
-    verdict.status = std::move(placement.status);
-    verdict.diagnosis = std::move(placement.diagnosis);
-  }
-  if (verdict.status.is_error()) error_ = verdict.status;
-  return false;
-}
-
-// What wakes the group: of each kind and each set of plugins that refused it, once.
-void GroupCycle::refuse(const Member& member, const Diagnosis& diagnosis) {
-  if (diagnosis.rejectors.empty() && diagnosis.pending.empty()) return;
-  std::string what = std::to_string(member.kind);
-  for (const auto* plugins : {&diagnosis.rejectors, &diagnosis.pending}) {
-    what += '/';
-    for (const PluginIndex plugin : *plugins) what += std::to_string(plugin) + ",";
-  }
-  if (!refused_.insert(std::move(what)).second) return;
-  if (refusals_.size() < kMostRefusals) {
-    refusals_.push_back({member.pod, diagnosis.rejectors, diagnosis.pending});
-    return;
-  }
-  GroupRefusal& last = refusals_.back();
-  last.others = true;
-  last.rejectors.insert(diagnosis.rejectors.begin(), diagnosis.rejectors.end());
-  last.pending.insert(diagnosis.pending.begin(), diagnosis.pending.end());
-}
-
-// False: too few have a place; those that have one keep it until undo().
-bool GroupCycle::place_in(const Order& order, bool first) {
-  placed_ = 0;
-  size_t remaining = order.size();
-  const size_t nodes = state_.cluster.node_count();
-  bool too_much = false;
-  looks_ += order.size() / kMembersPerLook;
-  for (Member& member : members_) {
-    member.now = {};
-    if (first) member.fate = Member::Fate::kNotReached;
-  }
-  for (const size_t each : order) {
-    if (scheduled() + remaining < needed_) break;
-    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes)) || (!first && is_late())) {
-      too_much = first;
-      break;
-    }
-    Member& member = members_[each];
-    --remaining;
-    const bool has_place = place(member, member.now);
-    if (state_.environment.gave_up()) return false;
-    if (has_place) ++placed_;
-    if (!has_place) refuse(member, member.now.diagnosis);
-    if (first) {
-      member.fate = has_place ? Member::Fate::kPlaced : Member::Fate::kRefused;
-      member.first = member.now;
-    }
-    if (!error_.ok()) break;
-  }
-  const bool enough = error_.ok() && placed_ > 0 && scheduled() >= needed_;
-  if (first && !enough && error_.ok() && scheduled() < needed_) {
-    message_ = quorum_message(remaining);
-    if (too_much) message_ += "; to look at all of them would take too long";
-  }
-  return enough;
-}
-
-void GroupCycle::undo(const Order& order) {
-  for (auto each = order.rbegin(); each != order.rend(); ++each) {
-    Member& member = members_[*each];
-    if (member.attempt == nullptr) continue;
-    state_.undo(*member.attempt);
-    member.attempt = nullptr;
-  }
-  placed_ = 0;
-}
-
-bool GroupCycle::is_new(const Order& order) {
-  std::vector<size_t> kinds;
-  kinds.reserve(order.size());
-  for (const size_t each : order) kinds.push_back(members_[each].kind);
-  return tried_.insert(std::move(kinds)).second;
-}
-
-// An order of kinds that was not tried; nothing: there is none, or enough has been done. `last`:
-// the order before, whose places are still there.
-std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
-  const auto by_kinds = [this, &last](const std::vector<size_t>& kinds) {
-    std::vector<size_t> rank(kinds.size());
-    for (size_t i = 0; i < kinds.size(); ++i) rank[kinds[i]] = i;
-    Order order = last;
-    std::ranges::stable_sort(order, {}, [&](size_t each) { return rank[members_[each].kind]; });
-    return order;
-  };
-  if (kinds_.size() < 2) return std::nullopt;
-  // Others have taken the only place that was its.
-  Order order = last;
-  std::stable_partition(order.begin(), order.end(),
-                        [&](size_t each) { return members_[each].attempt == nullptr; });
-  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count()) && !is_late()) {
-    if (is_new(order)) {
-      ++orders_;
-      return order;
-    }
-    if (is_new(by_kinds(by_size_))) {
-      ++orders_;
-      return by_kinds(by_size_);
-    }
-    if (!std::ranges::next_permutation(permutation_).found) break;
-    order = by_kinds(permutation_);
-    looks_ += kLooksPerDecision;
-  }
-  return std::nullopt;
-}
-
-// Remembers where the members are, so that they can be put there again.
-void GroupCycle::aim() {
-  for (Member& member : members_) {
-    member.best = member.attempt == nullptr ? "" : view(member.attempt->assumed->node_name);
-  }
-}
-
 // Whether Permit leaves enough of them. None is bound before all have been asked.
-bool GroupCycle::permit(const Order& order) {
+Routine<bool> GroupCycle::permit(const Order& order) {
   for (const size_t each : order) {
     Member& member = members_[each];
     if (member.attempt == nullptr) continue;
+    co_await slice_.pause();
+    if (is_over()) co_return false;
     const std::string_view name = view(member.attempt->assumed->node_name);
     const NodeInfo* node = state_.cluster.node(name, member.attempt->slot);
     const ScopedPointer current(state_.current, member.attempt.get());
@@ -369,20 +199,49 @@ bool GroupCycle::permit(const Order& order) {
     refuse(member, member.now.diagnosis);
     if (status.is_error()) error_ = status;
   }
-  if (placed_ > 0 && scheduled() >= needed_) return true;
+  if (placed_ > 0 && scheduled() >= needed_) co_return true;
   message_ = scheduled() < needed_ ? quorum_message(0) : "";
-  return false;
+  co_return false;
 }
 
 // ---- the attempt
 
-size_t GroupCycle::run(QueuedGroup& group) {
+GroupCycle::GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders,
+                       QueuedGroup& group, bool again)
+    : state_(state),
+      bindings_(bindings),
+      extenders_(extenders),
+      group_(group),
+      slice_(extenders == nullptr && !again ? state.options.group_slice : std::nullopt),
+      nodes_changed_(state.nodes_changed),
+      routine_(attempt(again)) {
   gather(group);
-  attempt(group);
-  return members_.size();
+  state_.decided_on = group.id().key();
 }
 
-void GroupCycle::attempt(QueuedGroup& group) {
+GroupCycle::~GroupCycle() {
+  state_.decided_on.clear();
+}
+
+GroupCycle::End GroupCycle::go_on() {
+  const int64_t now_ms = thread_time_ms();
+  if (until_ms_ != INT64_MAX) until_ms_ += now_ms - paused_ms_;
+  state_.requeues_held = holds_requeues_ ? &requeues_ : nullptr;
+  state_.group_decision.is_under_way = true;
+  const bool ended = slice_.go_on(routine_);
+  state_.group_decision.is_under_way = false;
+  state_.requeues_held = nullptr;
+  paused_ms_ = thread_time_ms();
+  return ended ? end_ : End::kNotYet;
+}
+
+void GroupCycle::hold_requeues(bool hold) {
+  holds_requeues_ = hold;
+  state_.requeues_held = hold ? &requeues_ : nullptr;
+}
+
+Routine<> GroupCycle::attempt(bool again) {
+  QueuedGroup& group = group_;
   if (state_.metrics) start_ = metrics::Clock::now();
   object_ = describe_group(state_.environment.objects, group.id(), *group.entry.pod, own_object_);
   kind_ = group.kind;
@@ -392,81 +251,56 @@ void GroupCycle::attempt(QueuedGroup& group) {
   first_attempt_ms_ = group.entry.initial_attempt_ms;
   needed_ = group.facts.least();
   placed_before_ = group.facts.placed;
-  state_.counters.attempts += members_.size();
+  if (!again) state_.counters.attempts += members_.size();
   for (const Member& member : members_) {
-    if (state_.options.on_attempt) state_.options.on_attempt(member.uid);
+    if (state_.options.on_attempt && !again) state_.options.on_attempt(member.uid);
   }
   if (std::string wrong = mismatch(group, *object_); !wrong.empty()) {
     error_ = error_status(wrong);
     message_ = std::move(wrong);
-    return fail(group);
+    co_return co_await fail(group);
   }
   message_ = unsupported(*object_);
   if (!message_.empty()) {
     refusals_.push_back(
         {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
-    return fail(group);
+    co_return co_await fail(group);
   }
   wish_ = wish_of(*object_, *members_.front().pod);
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
   const GroupDecision::Scope decision(state_.group_decision, group.id(), std::move(pods));
-  sort_by_kind();
-  if (waits_for_kinds()) return fail(group);
+  co_await sort_by_kind();
+  if (waits_for_kinds()) co_return co_await fail(group);
 
-  std::vector<ClusterEvent> requeues;
-  state_.requeues_held = &requeues;
+  hold_requeues(true);
   Order order = take_nominations();
-  bool enough = wish_.any() ? find_places_in_domains(group, order) : find_places(order);
+  bool enough = false;
+  if (wish_.any()) {
+    enough = co_await find_places_in_domains(group, order);
+  } else {
+    enough = co_await find_places(order);
+  }
   const bool has_room = enough;
-  if (enough) enough = permit(order);
-  if (!enough) undo(order);
-  state_.requeues_held = nullptr;
-  if (state_.environment.gave_up()) return;  // the loop ends
-  if (!enough) return fail(group, !has_room);
-  for (ClusterEvent& event : requeues) {
+  if (enough) enough = co_await permit(order);
+  if (!enough || is_outdated()) co_await undo(order);
+  hold_requeues(false);
+  if (state_.environment.gave_up()) co_return;  // the loop ends
+  if (is_outdated()) {
+    for (const Member& member : members_) give_back_nomination(member);
+    end_ = End::kOutdated;
+    co_return;
+  }
+  if (!enough) co_return co_await fail(group, !has_room);
+  for (ClusterEvent& event : requeues_) {
     state_.inbox.post(Task{[this_state = &state_, event = std::move(event)] {
       this_state->queue.move_all(event, this_state->now_ms());
     }});
   }
-  commit(group, order);
+  co_await commit(group, order);
 }
 
-// The order in which enough find a place, the most of those that are tried. False: there is none,
-// and what the last of them placed is still there.
-bool GroupCycle::find_places(Order& order) {
-  tried_.clear();
-  orders_ = 0;
-  std::ranges::sort(permutation_);
-  static_cast<void>(is_new(order));
-  bool enough = place_in(order, true);
-  if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
-  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + state_.options.group_search_ms;
-  Order best;  // enough have a place, but not all
-  size_t most = 0;
-  while (placed_ < members_.size() && error_.ok() && !state_.environment.gave_up()) {
-    if (enough && placed_ > most) {
-      most = placed_;
-      best = order;
-      aim();
-    }
-    if (most > 0 && orders_ >= kOrdersForMore) break;
-    auto next = next_order(order);
-    if (!next) break;
-    undo(order);
-    order = std::move(*next);
-    enough = place_in(order, false);
-  }
-  if (most > 0 && placed_ <= most && order != best && error_.ok()) {
-    undo(order);
-    order = std::move(best);
-    for (Member& member : members_) member.target = member.best;
-    enough = place_in(order, true);
-  }
-  return enough;
-}
-
-void GroupCycle::commit(QueuedGroup& group, const Order& order) {
+Routine<> GroupCycle::commit(QueuedGroup& group, const Order& order) {
   if (state_.metrics) {
     state_.metrics->group_attempt("scheduled", framework_->scheduler_name(),
                                   metrics::seconds_since(start_));
@@ -475,23 +309,26 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
     if (members_[each].attempt != nullptr) state_.queue.take_member(members_[each].uid);
   }
   write_condition(group, "True", "Scheduled", "");
-  bool again = false;  // some were not reached
   const bool may_evict =
       members_.front().pod->preemption_policy != PLIMSOLL_PREEMPT_NEVER && preemption() != nullptr;
+  // Some were not reached, or the next attempt may evict others for those who are left.
+  const bool again = std::ranges::any_of(members_, [&](const Member& member) {
+    return member.attempt == nullptr && (may_evict || member.now.status.ok());
+  });
+  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms(), again);
   for (const Member& member : members_) {
     if (member.attempt != nullptr) continue;
-    // The next attempt may evict others for those who are left.
-    again = again || member.now.status.ok() || may_evict;
+    co_await slice_.pause();
     if (member.now.status.ok()) {
       give_back_nomination(member);
     } else {
       tell(member, member.now, "");
     }
   }
-  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms(), again);
   for (const size_t each : order) {
     Member& member = members_[each];
     if (member.attempt == nullptr) continue;
+    co_await slice_.pause();
     const Attempt& attempt = *member.attempt;
     if (attempt.nominated_to != view(attempt.assumed->node_name)) {
       state_.nomination_ended(attempt.current(), attempt.nominated_to);
@@ -500,7 +337,7 @@ void GroupCycle::commit(QueuedGroup& group, const Order& order) {
   }
 }
 
-void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
+Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   const bool asks = for_want_of_room && error_.ok();
   const Evictions evictions = asks ? evict(group) : Evictions();
   if (state_.metrics) {
@@ -537,7 +374,10 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   unschedulable.status.code = Code::kUnschedulable;
   const bool reached = std::ranges::any_of(
       members_, [](const Member& m) { return m.fate != Member::Fate::kNotReached; });
+  if (!error_.ok()) refusals_.clear();
+  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms());
   for (const Member& member : members_) {
+    co_await slice_.pause();
     switch (member.fate) {
       case Member::Fate::kRefused:
         tell(member, member.first, "");
@@ -553,8 +393,6 @@ void GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
         break;
     }
   }
-  if (!error_.ok()) refusals_.clear();
-  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms());
 }
 
 void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_view why) {
@@ -564,7 +402,7 @@ void GroupCycle::tell(const Member& member, const Verdict& verdict, std::string_
   attempt.count(verdict.status.rejected() ? metrics::AttemptResult::kUnschedulable
                                           : metrics::AttemptResult::kError);
   state_.attempt_failed(attempt, member.pod, verdict.status, verdict.diagnosis, member.nominating,
-                        why);
+                        why, view(group_.entry.pod->meta.uid));
 }
 
 // PodGroupInitiallyScheduled. What has been scheduled once is never said not to be. Other groups

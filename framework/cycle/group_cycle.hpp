@@ -3,10 +3,14 @@
 // pkg/scheduler/schedule_one_podgroup.go.
 //
 // Its pods are put on nodes one after the other, each decided on as any other pod, assumed and
-// reserved: so the ledgers of zones, devices, volumes and claims know of those before. That happens
-// on the live state within one step of the loop, and nobody else sees it: if the group does not get
-// as many places as it needs, all is undone in reverse. Otherwise those with a place are bound,
-// each by itself.
+// reserved: so the ledgers of zones, devices, volumes and claims know of those before. If the group
+// does not get as many places as it needs, all is undone in reverse. Otherwise those with a place
+// are bound, each by itself.
+//
+// That happens on the live state, in slices (SchedulerOptions::group_slice): between them the loop
+// hears messages, ends bindings and answers questions, but decides on no other pod. What is heard
+// of the group and its pods waits for the end of the attempt. A node that comes, goes or changes
+// ends it: all is undone, and it begins anew.
 //
 // Where that order fails, others are tried: who had no place goes first, then the largest, then
 // kinds of pods in other orders; some also for more places than the group needs. The work is
@@ -21,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/base/routine.hpp"
 #include "framework/base/thread_time.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
@@ -33,6 +38,7 @@
 namespace plimsoll {
 
 class ExtenderWaits;
+
 class GroupCycle {
  public:
   // Looks at one node by all filters, of all orders but the first together; as of a dry run of a
@@ -49,13 +55,23 @@ class GroupCycle {
   static constexpr size_t kOrdersForMore = 4;  // than the group needs
   static constexpr size_t kMostRefusals = 64;  // that are kept apart; see GroupRefusal
 
-  // All outlive it. `extenders`: null: there are none.
-  GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders)
-      : state_(state), bindings_(bindings), extenders_(extenders) {}
+  // All outlive it. `extenders`: null: there are none. Where there are, which answer between turns
+  // of the loop, an attempt never pauses. `group`: was popped. `again`: it has been outdated
+  // before: it does not pause, so that this ends.
+  GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders,
+             QueuedGroup& group, bool again);
+  ~GroupCycle();
+  GroupCycle(const GroupCycle&) = delete;
+  GroupCycle& operator=(const GroupCycle&) = delete;
 
-  // A group that was popped. When this returns, it is in the queue again, or nothing is left of it
-  // there. Returns how many pods were decided on.
-  size_t run(QueuedGroup& group);
+  enum class End {
+    kNotYet,
+    kInQueue,   // the group is there again, or nothing is left of it there
+    kOutdated,  // all is as before, and another attempt is to follow
+  };
+  [[nodiscard]] End go_on();  // for a slice
+  [[nodiscard]] QueuedGroup& group() const { return group_; }
+  [[nodiscard]] size_t size() const { return members_.size(); }  // pods that are decided on
 
  private:
   struct Verdict {
@@ -88,7 +104,10 @@ class GroupCycle {
     bool help = false;  // the group waits for their room
   };
 
-  void attempt(QueuedGroup& group);
+  Routine<> attempt(bool again);
+  [[nodiscard]] bool is_outdated() const { return nodes_changed_ != state_.nodes_changed; }
+  [[nodiscard]] bool is_over() const { return is_outdated() || state_.environment.gave_up(); }
+  void hold_requeues(bool hold);
   void gather(const QueuedGroup& group);
   [[nodiscard]] Order take_nominations();
   void give_back_nomination(const Member& member);
@@ -96,40 +115,40 @@ class GroupCycle {
   [[nodiscard]] std::string mismatch(const QueuedGroup& group, const PodGroup& object) const;
   [[nodiscard]] std::string unsupported(const PodGroup& object) const;
   [[nodiscard]] bool waits_for_kinds();
-  void sort_by_kind();
+  Routine<> sort_by_kind();
 
-  [[nodiscard]] bool find_places(Order& order);
-  [[nodiscard]] bool place_in(const Order& order, bool first);
+  [[nodiscard]] Routine<bool> find_places(Order& order);
+  [[nodiscard]] Routine<bool> place_in(const Order& order, bool first);
   [[nodiscard]] bool place(Member& member, Verdict& verdict);
   void refuse(const Member& member, const Diagnosis& diagnosis);
-  void undo(const Order& order);
+  Routine<> undo(const Order& order);
   [[nodiscard]] std::optional<Order> next_order(const Order& last);
   [[nodiscard]] bool is_new(const Order& order);
   [[nodiscard]] bool is_late() const {
     return looks_ > GroupTrial::kLooksInAnyCase && thread_time_ms() >= until_ms_;
   }
   void aim();
-  [[nodiscard]] bool permit(const Order& order);
+  [[nodiscard]] Routine<bool> permit(const Order& order);
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
 
   // ---- within one domain of the network (domain_search.cpp)
-  [[nodiscard]] bool find_places_in_domains(const QueuedGroup& group, Order& order);
+  [[nodiscard]] Routine<bool> find_places_in_domains(const QueuedGroup& group, Order& order);
   [[nodiscard]] bool find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
                                   bool has_to);
   void judge_domains();
   void wait_for_labels();
-  [[nodiscard]] bool try_domains(Order& order, bool all);
-  [[nodiscard]] bool try_orders_in_domains(Order& order, bool all);
+  [[nodiscard]] Routine<bool> try_domains(Order& order, bool all);
+  [[nodiscard]] Routine<bool> try_orders_in_domains(Order& order, bool all);
   [[nodiscard]] std::string no_domain_message(const std::string& first) const;
-  void say_why_none(const Order& order);
-  [[nodiscard]] bool put_in_rank_order(const Order& order);
+  Routine<> say_why_none(const Order& order);
+  [[nodiscard]] Routine<bool> put_in_rank_order(const Order& order);
   [[nodiscard]] size_t nodes_at_most() const {
     return domain_ != nullptr ? domain_->rows.size() : state_.cluster.node_count();
   }
 
-  void commit(QueuedGroup& group, const Order& order);
-  void fail(QueuedGroup& group, bool for_want_of_room = false);
+  Routine<> commit(QueuedGroup& group, const Order& order);
+  Routine<> fail(QueuedGroup& group, bool for_want_of_room = false);
   [[nodiscard]] GroupPreemption* preemption() const;
   [[nodiscard]] Evictions evict(const QueuedGroup& group);
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
@@ -139,6 +158,7 @@ class GroupCycle {
   LoopState& state_;
   Bindings& bindings_;
   const ExtenderWaits* extenders_;
+  QueuedGroup& group_;
   const PodGroup* object_ = nullptr;
   PodGroup own_object_;  // of a gang that has none
   GroupKind kind_ = GroupKind::kNone;
@@ -165,6 +185,14 @@ class GroupCycle {
   TopologyWish wish_;
   std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
   const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
+
+  Slice slice_;
+  int64_t paused_ms_ = 0;         // of the thread's time
+  const uint64_t nodes_changed_;  // LoopState::nodes_changed when it began
+  End end_ = End::kInQueue;
+  bool holds_requeues_ = false;  // what plugins wake because of pods that may all be undone
+  std::vector<ClusterEvent> requeues_;
+  Routine<> routine_;  // last: goes before what it works on
 };
 
 }  // namespace plimsoll

@@ -40,10 +40,35 @@ void Intake::handle(Message& message) {
     hold(std::move(message));
     return;
   }
+  if (defer(message)) return;
   place_resources();
   if (state_.queue_metrics) state_.queue_metrics->begin_message();
   std::visit([this](auto& what) { handle(what); }, message);
   if (state_.queue_metrics) state_.queue_metrics->end_message();
+}
+
+// The attempt that is under way goes by what the group's pods were when it began.
+bool Intake::defer(Message& message) {
+  if (state_.decided_on.empty()) return false;
+  const auto concerns = [this](const PodRef& pod) {
+    const std::string uid(view(pod->meta.uid));
+    for (const PodRef& known : {pod, state_.queue.find(uid), state_.cluster.pod(uid)}) {
+      if (known && state_.is_decided_on(*known)) state_.deferred_pods.insert(uid);
+    }
+    return state_.deferred_pods.contains(uid);
+  };
+  const auto names = [this](const RawObject& object) {
+    const GroupKind kind = group_kind(object.resource);
+    return kind != GroupKind::kNone &&
+           GroupName{kind, object.ns, object.name}.key() == state_.decided_on;
+  };
+  bool defers = false;
+  if (const auto* pod = std::get_if<PodUpserted>(&message)) defers = concerns(pod->pod);
+  if (const auto* pod = std::get_if<PodDeleted>(&message)) defers = concerns(pod->last_known);
+  if (const auto* set = std::get_if<ObjectUpserted>(&message)) defers = names(*set->object);
+  if (const auto* gone = std::get_if<ObjectDeleted>(&message)) defers = names(*gone->last_known);
+  if (defers) state_.deferred.push_back(std::move(message));
+  return defers;
 }
 
 // Only the newest word about a pod is kept: a kind that is refused for hours must not fill the
@@ -96,8 +121,8 @@ void Intake::place_resources() {
   }
   for (PodRef& pod : changed) {
     if (state_.environment.stop_asked()) return;
-    PodUpserted message{std::move(pod)};
-    handle(message);
+    Message message = PodUpserted{std::move(pod)};
+    if (!defer(message)) handle(std::get<PodUpserted>(message));
   }
 }
 
@@ -109,6 +134,7 @@ void Intake::handle(NodeUpserted& message) {
   const NodeInfo* known = state_.cluster.node(name);
   const NodeRef before = known == nullptr ? nullptr : known->node();
   const uint32_t aspects = state_.cluster.upsert_node(node);
+  if (aspects != 0) ++state_.nodes_changed;
   const NodeInfo* info = state_.cluster.node(name);
   for (const auto& framework : state_.frameworks) {
     framework->node_event(before ? PLIMSOLL_NODE_CHANGED : PLIMSOLL_NODE_ADDED, *info->abi(),
@@ -131,6 +157,7 @@ void Intake::handle(NodeDeleted& message) {
     framework->node_event(PLIMSOLL_NODE_REMOVED, *info->abi(), 0);
   }
   state_.cluster.remove_node(message.name);
+  ++state_.nodes_changed;
   state_.queue.move_all(node_deleted(node), state_.now_ms());
 }
 

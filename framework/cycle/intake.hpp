@@ -31,6 +31,8 @@ class Intake {
   };
 
   void hold(Message message);
+  // False: it does not concern the group that is decided on.
+  [[nodiscard]] bool defer(Message& message);
   void handle(PodUpserted& message);
   void handle(PodDeleted& message);
   void handle(NodeUpserted& message);

@@ -77,7 +77,7 @@ void LoopState::start_metrics() {
 }
 
 void LoopState::begin_step() {
-  environment.reasons.end_step();
+  if (decided_on.empty()) environment.reasons.end_step();  // an attempt keeps what it was told
   step_began.store(std::chrono::steady_clock::now().time_since_epoch().count(),
                    std::memory_order_relaxed);
 }
@@ -174,7 +174,7 @@ void LoopState::undo(Attempt& attempt) {
 
 void LoopState::attempt_failed(const Attempt& attempt, const PodRef& pod, const Status& status,
                                const Diagnosis& diagnosis, const Nominating& nominating,
-                               std::string_view why) {
+                               std::string_view why, std::string_view entry_uid) {
   // Before the API server hears of it: the next attempt must see it already. What is kept is what
   // was in memory: the pod's status may not say it yet.
   const std::string& before = attempt.nominated_to;
@@ -182,8 +182,9 @@ void LoopState::attempt_failed(const Attempt& attempt, const PodRef& pod, const 
   const bool kept = !nominating.override_mode && !before.empty();
   nominator.add(pod, kept ? Nominating::to(before) : nominating);
   // No update of the pod is going to tell of the end of what its status never said.
-  const std::string uid = attempt.uid();
-  if (untold && nominator.node_of(uid) != before) nomination_ended(pod, before, uid);
+  const std::string_view uid = view(pod->meta.uid);
+  if (untold && nominator.node_of(uid) != before)
+    nomination_ended(pod, before, entry_uid.empty() ? uid : entry_uid);
   const bool fit_error = status.rejected() && status.error != kNoNodesMessage;
   const std::string said = !why.empty() ? std::string(why)
                            : fit_error  ? fit_error_message(diagnosis, environment.reasons)

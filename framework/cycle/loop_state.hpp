@@ -61,6 +61,10 @@ struct LoopState {
   }
   // The pod with the nomination that it is going to have.
   [[nodiscard]] PodRef as_nominated(const PodRef& pod) const;
+  // Whether an attempt on the pod's group is under way.
+  [[nodiscard]] bool is_decided_on(const plimsoll_pod& pod) const {
+    return !decided_on.empty() && cluster.group_of(pod).key() == decided_on;
+  }
   // Who is evicted with this pod, which has a node.
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const;
   // The kinds that the pod's verdict rests on and that are not followed; nothing: there are none.
@@ -81,10 +85,11 @@ struct LoopState {
   // Unreserve, and the pod is assumed no more.
   void undo(Attempt& attempt);
   // The attempt failed, and the queue knows: what becomes of the nomination, and what is written.
-  // `why`: in place of what the verdict says.
+  // `why`: in place of what the verdict says. `entry_uid`: of the pod that stands for the pod's
+  // group in the queue; empty: it has none.
   void attempt_failed(const Attempt& attempt, const PodRef& pod, const Status& status,
                       const Diagnosis& diagnosis, const Nominating& nominating,
-                      std::string_view why = {});
+                      std::string_view why = {}, std::string_view entry_uid = {});
   // Puts the pod on its node before the API server confirms it, and takes it off again; plugins
   // that count assumed pods hear of it. False: nothing changed.
   bool assume(const PodRef& pod, uint32_t slot);
@@ -127,6 +132,10 @@ struct LoopState {
 
   // Set while a group is tried: what plugins wake because of its pods, which may all be undone.
   std::vector<ClusterEvent>* requeues_held = nullptr;
+  std::string decided_on;         // the group of the attempt that is under way; empty: none is
+  std::vector<Message> deferred;  // what was heard of that group, to be handled when it is not
+  std::unordered_set<std::string> deferred_pods;  // UIDs of these
+  uint64_t nodes_changed = 0;     // how often a node came, went or changed
 
   std::vector<WantedKind> wanted_kinds;
   std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late

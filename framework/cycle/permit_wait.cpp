@@ -36,7 +36,7 @@ void Bindings::allow(const std::string& uid, const std::string& plugin) {
   if (found == attempts_.end()) return;
   Attempt& attempt = *found->second;
   const auto wait = attempt.waits.find(plugin);
-  if (wait == attempt.waits.end()) return;
+  if (wait == attempt.waits.end() || attempt.gate->cancelled()) return;
   state_.timers.erase(wait->second.timer);
   attempt.waits.erase(wait);
   if (!attempt.waits.empty()) return;

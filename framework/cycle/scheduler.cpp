@@ -7,6 +7,7 @@
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/extender_waits.hpp"
+#include "framework/cycle/group_cycle.hpp"
 #include "framework/cycle/host.hpp"
 #include "framework/cycle/intake.hpp"
 #include "framework/metrics/scheduler_metrics.hpp"
@@ -97,6 +98,7 @@ Scheduler::Scheduler(SchedulerOptions options, SymbolTable& symbols, ApiWriter& 
 Scheduler::~Scheduler() {
   stop();
   gauges_ = {};
+  group_ = nullptr;
   if (extenders_ != nullptr) extenders_->clear();
   bindings_.stop_binders();
   state_.prepared->env().tokens.close();
@@ -185,6 +187,7 @@ void Scheduler::run() {
   while (!stop_asked()) {
     if (!turn(true)) wait_for_work();
   }
+  end_group();
   bindings_.drop_waiting();
   // Binds that left the loop are heard to the end, so that nothing is reported as failed that
   // succeeded.
@@ -217,10 +220,7 @@ bool Scheduler::turn(bool may_schedule) {
     const std::lock_guard lock(mutex_);
     messages.swap(inbox_);
   }
-  // On the way out only what tells how a binding ended counts.
-  for (Message& message : messages) {
-    if (!stop_asked() || std::holds_alternative<Task>(message)) intake_.handle(message);
-  }
+  for (Message& message : messages) hear(message);
   state_.begin_step();
   intake_.place_resources();  // a plugin may have named one since
   bindings_.hand_over();
@@ -228,7 +228,12 @@ bool Scheduler::turn(bool may_schedule) {
   if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
   run_timers();
   size_t scheduled = 0;
-  if (state_.synced && !state_.standby && may_schedule && !state_.lost_kinds.blind()) {
+  if (group_ != nullptr && may_schedule) {
+    scheduled = group_->size();
+    go_on_with_group();
+  }
+  if (group_ == nullptr && state_.synced && !state_.standby && may_schedule &&
+      !state_.lost_kinds.blind()) {
     auto handed_over = std::chrono::steady_clock::now();
     const size_t most = state_.options.stepwise ? (step_ ? 1 : 0) : kPodsPerTurn;
     while (scheduled < most && !stop_asked() && has_room()) {
@@ -236,6 +241,7 @@ bool Scheduler::turn(bool may_schedule) {
       if (decided == 0) break;
       state_.begin_step();
       scheduled += decided;
+      if (group_ != nullptr) break;
       if (!bindings_.has_jobs()) continue;
       const auto time = std::chrono::steady_clock::now();
       if (time - handed_over < kHandOverEvery) continue;
@@ -247,6 +253,11 @@ bool Scheduler::turn(bool may_schedule) {
   bindings_.hand_over();
   publish_stats();
   return !messages.empty() || scheduled != 0;
+}
+
+// On the way out only what tells how a binding ended counts.
+void Scheduler::hear(Message& message) {
+  if (!stop_asked() || std::holds_alternative<Task>(message)) intake_.handle(message);
 }
 
 bool Scheduler::stop_asked() const {
@@ -314,6 +325,8 @@ void Scheduler::publish_stats() {
   state_.counters.pods = state_.cluster.pod_count();
   state_.counters.assumed_pods = state_.cluster.assumed_count();
   state_.counters.queue = state_.queue.sizes();
+  state_.counters.deciding_on_group = group_ != nullptr;
+  if (group_ != nullptr) state_.counters.queue.active += group_->size();
   state_.counters.classes = state_.placer.class_stats();
   state_.counters.waiting_on_permit = bindings_.waiting();
   state_.counters.binding = bindings_.unbound();

@@ -39,6 +39,7 @@ struct ExplainedRejector;
 class ExtenderWaits;
 struct Explanation;
 class Framework;
+class GroupCycle;
 class Intake;
 struct LoopState;
 class Modules;
@@ -100,6 +101,7 @@ class Scheduler final : public Inbox {
 
   // ---- the loop (scheduler.cpp)
   bool turn(bool may_schedule);  // handles messages, timers and some pods; false: nothing was done
+  void hear(Message& message);
   void wait_for_work();
   [[nodiscard]] int64_t next_due_ms() const;
   void run_timers();
@@ -109,7 +111,9 @@ class Scheduler final : public Inbox {
   void show_gauges() const;  // any thread
 
   // ---- one attempt (scheduling_cycle.cpp)
-  size_t schedule_one();  // how many pods were decided on: of a group several
+  size_t schedule_one();    // how many pods were decided on: of a group several
+  void go_on_with_group();  // whose attempt is under way, for a slice
+  void end_group();
   void consider(std::unique_ptr<Attempt> attempt);
   bool reserve_and_permit(Attempt& attempt, const plimsoll_node_info* node);
   void fail_attempt(Attempt& attempt, const Status& status, Diagnosis diagnosis,
@@ -129,6 +133,7 @@ class Scheduler final : public Inbox {
   Bindings& bindings_;
   Intake& intake_;
   ExtenderWaits* extenders_ = nullptr;  // as well; null: there are no extenders
+  std::unique_ptr<GroupCycle> group_;   // whose attempt is under way; null: none
   int64_t next_flush_ms_ = 0;
   bool paused_ = false;  // there is no room for a further pod; see has_room()
   bool step_ = false;    // see step()

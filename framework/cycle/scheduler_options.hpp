@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ struct SchedulerOptions {
   std::function<int64_t()> clock;
   // Of the loop's own CPU time, for what is optional in one attempt on a group, see GroupTrial.
   int64_t group_search_ms = GroupTrial::kLongestMs;
+  // After so long an attempt on a group pauses, for the loop to do other work. Nothing: never.
+  std::optional<std::chrono::nanoseconds> group_slice{};
   // Decides on a pod only when told to: see Scheduler::step().
   bool stepwise = false;
   // Hears of each attempt on a pod, as it begins, with the pod's UID. On the loop; null: nobody.
@@ -77,9 +80,10 @@ struct SchedulerStats {
   size_t inbox = 0;     // messages that are not handled yet
   bool synced = false;
   size_t waiting_for_extenders = 0;
-  size_t waiting_for_kinds = 0;  // pods that rest on a kind that is not followed
-  bool blind = false;            // pods or nodes are not followed: nothing is decided
-  int64_t next_due_ms = 0;       // of the clock: when a timer or a backoff is looked at next
+  size_t waiting_for_kinds = 0;    // pods that rest on a kind that is not followed
+  bool blind = false;              // pods or nodes are not followed: nothing is decided
+  bool deciding_on_group = false;  // an attempt on one has paused; its pods count as active
+  int64_t next_due_ms = 0;         // of the clock: when a timer or a backoff is looked at next
 };
 
 }  // namespace plimsoll

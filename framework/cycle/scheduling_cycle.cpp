@@ -17,8 +17,12 @@ namespace plimsoll {
 size_t Scheduler::schedule_one() {
   const QueuedPod* queued = state_.queue.pop();
   if (queued == nullptr) return 0;
-  if (queued->group != nullptr)
-    return GroupCycle(state_, bindings_, extenders_).run(*queued->group);
+  if (queued->group != nullptr) {
+    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, *queued->group, false);
+    const size_t pods = group_->size();
+    go_on_with_group();
+    return pods;
+  }
   const PodRef pod = queued->pod;
   const std::string_view uid = view(pod->meta.uid);
   Framework* framework = state_.framework_for(*pod);
@@ -43,6 +47,25 @@ size_t Scheduler::schedule_one() {
   }
   consider(std::move(attempt));
   return 1;
+}
+
+void Scheduler::go_on_with_group() {
+  GroupCycle::End end = group_->go_on();
+  if (end == GroupCycle::End::kOutdated) {
+    QueuedGroup& group = group_->group();
+    group_ = nullptr;
+    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, group, true);
+    end = group_->go_on();
+  }
+  if (end != GroupCycle::End::kNotYet) end_group();
+}
+
+// What was heard of it meanwhile has its turn.
+void Scheduler::end_group() {
+  group_ = nullptr;
+  state_.deferred_pods.clear();
+  std::vector<Message> deferred = std::exchange(state_.deferred, {});
+  for (Message& message : deferred) hear(message);
 }
 
 void Scheduler::consider(std::unique_ptr<Attempt> attempt) {

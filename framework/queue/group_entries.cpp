@@ -281,16 +281,18 @@ void SchedulingQueue::say(const plimsoll_pod& member, std::string_view what) {
 void SchedulingQueue::take_member(std::string_view uid) {
   QueuedPod& member = *known(uid);
   member.initial_attempt_ms = member.group->entry.initial_attempt_ms;
+  const uint64_t since = *member.group->entry.flight_since;
   leave(member);
   member.place = QueuePlace::kInFlight;
-  begin_flight(member);
+  begin_flight(member, since);
 }
 
 void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals,
                                    int64_t now_ms, bool again) {
+  const uint64_t flight_since = end_flight(group.entry);
   if (group.members.empty()) {
     groups_.erase(group.id().key());
-    return;
+    return prune_events();
   }
   represent(group, *group.members.front());
   std::set<PluginIndex> rejectors;
@@ -303,12 +305,12 @@ void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal>
   count_failure(group.entry, rejectors, pending, now_ms);
   group.failed_ms = again ? 0 : now_ms;
   group.refusals = std::move(refusals);
-  const bool failed = rejectors.empty() && pending.empty();
-  requeue(group.entry,
-          again    ? Strategy::kImmediately
-          : failed ? Strategy::kAfterBackoff
-                   : Strategy::kSkip,
-          now_ms);
+  if (again) {
+    requeue(group.entry, Strategy::kImmediately, now_ms);
+  } else {
+    requeue_after_attempt(group.entry, flight_since, now_ms);
+  }
+  prune_events();
 }
 
 // One that had a place, which came to nothing. If others of the group are about to be tried, it is

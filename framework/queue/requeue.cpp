@@ -26,32 +26,32 @@ int64_t truncate_to_window(int64_t ms) {
 
 // ---- pods in flight, and the events meanwhile
 
-void SchedulingQueue::begin_flight(QueuedPod& pod) {
-  const uint64_t since = events_begin_ + events_.size();
+// `since`: of now, or of a pod in flight.
+void SchedulingQueue::begin_flight(QueuedPod& pod, uint64_t since) {
   pod.flight_since = since;
   ++in_flight_;
-  if (flight_starts_.empty() || flight_starts_.back().first != since) {
+  if (flight_starts_.empty() || flight_starts_.back().first < since) {
     flight_starts_.emplace_back(since, 0);
   }
-  ++flight_starts_.back().second;
+  ++flight_start(since)->second;
+}
+
+SchedulingQueue::FlightStarts::iterator SchedulingQueue::flight_start(uint64_t since) {
+  return std::ranges::lower_bound(flight_starts_, since, {}, &FlightStarts::value_type::first);
 }
 
 uint64_t SchedulingQueue::end_flight(QueuedPod& pod) {
-  if (!pod.flight_since) return events_begin_ + events_.size();
+  if (!pod.flight_since) return next_event();
   const uint64_t since = *std::exchange(pod.flight_since, std::nullopt);
   --in_flight_;
-  const auto start =
-      std::lower_bound(flight_starts_.begin(), flight_starts_.end(), since,
-                       [](const auto& each, uint64_t at) { return each.first < at; });
-  --start->second;
+  --flight_start(since)->second;
   while (!flight_starts_.empty() && flight_starts_.front().second == 0) flight_starts_.pop_front();
   return since;
 }
 
 // Drops the events that are older than every pod in flight.
 void SchedulingQueue::prune_events() {
-  const uint64_t needed =
-      flight_starts_.empty() ? events_begin_ + events_.size() : flight_starts_.front().first;
+  const uint64_t needed = flight_starts_.empty() ? next_event() : flight_starts_.front().first;
   while (events_begin_ < needed) drop_oldest_event();
 }
 
@@ -78,6 +78,11 @@ bool SchedulingQueue::is_interested(const SeenEvent& seen, ProfileIndex profile,
 // isPodWorthRequeuing.
 SchedulingQueue::Strategy SchedulingQueue::worth_requeuing(const QueuedPod& pod,
                                                            const SeenEvent& seen) {
+  if (is_entry(pod) && seen.event.wildcard && seen.event.new_pod) {
+    const QueuedPod* activated = entry(view(seen.event.new_pod->meta.uid));
+    const bool is_member = activated != nullptr && activated->group == pod.group;
+    return is_member ? Strategy::kAfterBackoff : Strategy::kSkip;
+  }
   if (!is_entry(pod) || pod.gated_by || pod.group->refusals.empty())
     return worth_requeuing(*pod.pod, pod.profile, pod.rejectors, pod.pending, seen);
   Strategy best = Strategy::kSkip;
@@ -234,7 +239,6 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
     case QueuePlace::kInGroup:
       return;
     case QueuePlace::kInFlight:
-      if (!pod->flight_since) return;  // a group, whose attempt ends before anything else begins
       event.new_pod = pod->pod;
       remember({std::move(event), {}});
       return;

@@ -313,9 +313,8 @@ QueuedPod* SchedulingQueue::pop() {
   pod->gated_by.reset();
   if (is_entry(*pod)) {
     for (QueuedPod* member : pod->group->members) ++member->attempts;
-  } else {
-    begin_flight(*pod);
   }
+  begin_flight(*pod, next_event());
   return pod;
 }
 

@@ -199,13 +199,13 @@ class SchedulingQueue {
 
   // ---- the cycle
   // The next pod, or null. It is in flight until reject(), fail() or done(). The entry of a group
-  // has `group` set: its members stay in it, and reject_group() must follow before anything else.
+  // has `group` set: its members stay in it, until reject_group(). No pod may come into the group
+  // or leave it before that, but by take_member().
   QueuedPod* pop();
   // A member that has found a place leaves the group and is in flight, as if it had been popped.
   void take_member(std::string_view uid);
   // The members that are left had no place; nobody is left: the entry goes. Without refusals the
-  // attempt failed with an error. Calls no hint: nothing has happened meanwhile. `again`: some were
-  // not looked at, and it is tried again at once.
+  // attempt failed with an error. `again`: some were not looked at, and it is tried again at once.
   void reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals, int64_t now_ms,
                     bool again = false);
   // Plugins rejected the pod: it waits for an event that one of them registered.
@@ -331,7 +331,10 @@ class SchedulingQueue {
   static void represent(QueuedGroup& group, const QueuedPod& member);
   void update_member(QueuedPod& member, const std::vector<SeenEvent>& seen, int64_t now_ms);
   void count_members(QueuedPod& entry, bool there);
-  void begin_flight(QueuedPod& pod);
+  using FlightStarts = std::deque<std::pair<uint64_t, size_t>>;
+  void begin_flight(QueuedPod& pod, uint64_t since);
+  [[nodiscard]] FlightStarts::iterator flight_start(uint64_t since);
+  [[nodiscard]] uint64_t next_event() const { return events_begin_ + events_.size(); }
   uint64_t end_flight(QueuedPod& pod);  // returns the first event after the pod was popped
   void remember(SeenEvent seen);
   void prune_events();
@@ -359,7 +362,7 @@ class SchedulingQueue {
   size_t in_flight_ = 0;  // pods
   // When the pods in flight were popped: the number that the next event had at that time, and how
   // many pods were popped before that event. Ascending; the first entry has a pod in flight.
-  std::deque<std::pair<uint64_t, size_t>> flight_starts_;
+  FlightStarts flight_starts_;
   std::deque<SeenEvent> events_;  // since the oldest pod in flight was popped
   uint64_t events_begin_ = 0;
   uint64_t looks_ = 0;  // events that pods were checked for

@@ -142,6 +142,11 @@ class World final : public ApiWriter {
     options.classes.check_every = check_every_;
     options.stop_grace = {};
     options.group_search_ms = int64_t{3'600'000};
+    // An attempt pauses wherever it may.
+    if (check_every_ != 0) options.group_slice = std::chrono::nanoseconds(0);
+    options.on_attempt = [this](std::string_view) {
+      if (at_pause_) post_at_pause(std::exchange(at_pause_, nullptr), pause_);
+    };
     auto made = Scheduler::create(std::move(options), modules_, symbols_, *this);
     if (!made) throw std::runtime_error(made.error().message);
     scheduler_ = std::move(*made);
@@ -305,6 +310,13 @@ class World final : public ApiWriter {
   }
   void pass(int64_t ms) { now_ms_ += ms; }
 
+  // Does this when the next attempt has paused so often, or has ended before.
+  void at_pause(int pause, std::function<void()> what) {
+    on_loop([&] {
+      pause_ = pause;
+      at_pause_ = std::move(what);
+    });
+  }
   void on_loop(const std::function<void()>& task) {
     std::promise<void> done;
     scheduler_->post(Task{[&] {
@@ -332,7 +344,8 @@ class World final : public ApiWriter {
                                  now.inbox,
                                  requests(),
                                  versions()};
-      const bool quiet = stepwise_ || now.queue.active + now.queue.backoff == 0;
+      const bool quiet =
+          !now.deciding_on_group && (stepwise_ || now.queue.active + now.queue.backoff == 0);
       const bool ended =
           now.inbox == 0 && now.binding == 0 && writing_ == 0 && quiet && seen == before;
       still = ended ? still + 1 : 0;
@@ -350,8 +363,11 @@ class World final : public ApiWriter {
   [[nodiscard]] SchedulerStats stats() const { return scheduler_->stats(); }
   Explanation explain(const std::string& pod) {
     Explanation answer;
-    on_loop([&] { answer = scheduler_->explain({"default", pod}); });
+    on_loop([&] { answer = explain_now(pod); });
     return answer;
+  }
+  Explanation explain_now(const std::string& pod) {  // on the loop
+    return scheduler_->explain({"default", pod});
   }
 
   // ---- ApiWriter
@@ -452,6 +468,11 @@ class World final : public ApiWriter {
     groups_[name] = group;
     if (!is_away_) post_group(group);
   }
+  void post_at_pause(std::function<void()> what, int pauses) {
+    scheduler_->post(Task{[this, what = std::move(what), pauses]() mutable {
+      pauses == 0 ? what() : post_at_pause(std::move(what), pauses - 1);
+    }});
+  }
   void post_group(const Json& group) { scheduler_->post(ObjectUpserted{object_of(group)}); }
   static RawRef object_of(const Json& group) {
     const bool labelled = group.value("apiVersion", "") == "scheduling.x-k8s.io/v1alpha1";
@@ -464,6 +485,8 @@ class World final : public ApiWriter {
   uint32_t check_every_ = 1;
   std::atomic<bool> is_dead_ = false;
   std::atomic<bool> is_away_ = false;  // the API server
+  std::function<void()> at_pause_;     // on the loop, as the next
+  int pause_ = 0;
   std::atomic<int64_t> now_ms_{1'767'225'600'000};
   SymbolTable symbols_;
   Modules modules_;
@@ -2546,6 +2569,133 @@ TEST_F(FailureTest, AGroupOfTheSameNameInAnotherNamespaceIsAnotherGroup) {
   world_.step(2);
   EXPECT_EQ(bound({"a", "c"}), 2U);
   EXPECT_EQ(bound({"b"}), 0U);
+}
+
+// ---- between two slices of an attempt
+
+class SliceTest : public FailureTest {
+ protected:
+  // Four members with two slots each on two of three nodes.
+  void make_gang() {
+    for (const char* name : {"n", "m", "o"}) node(name, "4");
+    for (const char* name : {"a", "b", "c", "d"}) world_.save_pod(pod_of(name, "2"));
+    GroupTest::group(4);
+  }
+  void clear() {
+    for (const char* name : {"a", "b", "c", "d", "e"}) world_.delete_pod(name);
+    world_.delete_group("g");
+    world_.settle();
+    EXPECT_EQ(world_.stats().assumed_pods, 0U);
+    EXPECT_EQ(world_.stats().queue.in_flight, 0U);
+    EXPECT_EQ(world_.stats().queue.in_flight_events, 0U);
+  }
+  // Each is put into its kind, has a place, is asked of Permit and is bound.
+  static constexpr int kPauses = 16;
+};
+
+TEST_F(SliceTest, OtherWorkGoesOn) {
+  node("n", "64");
+  for (int i = 0; i < 64; ++i) world_.save_pod(pod_of("p" + std::to_string(i), "1"));
+  GroupTest::group(64);
+  std::string place;
+  size_t active = 0;
+  uint64_t bound_before = 1;
+  world_.at_pause(180, [&] {
+    const Explanation why = world_.explain_now("p7");
+    if (why.queue) place = why.queue->place;
+    active = world_.stats().queue.active;
+    bound_before = world_.stats().scheduled;
+  });
+  world_.step();
+  EXPECT_EQ(place, "inFlight");
+  EXPECT_EQ(active, 64U) << "to whoever waits for an end, they are not decided on";
+  EXPECT_EQ(bound_before, 0U);
+  EXPECT_EQ(world_.stats().scheduled, 64U);
+}
+
+TEST_F(SliceTest, WhatIsHeardOfAPodWaitsForTheEnd) {
+  for (int pause = 0; pause <= kPauses; ++pause) {
+    SCOPED_TRACE(pause);
+    make_gang();
+    world_.at_pause(pause, [&] { world_.delete_pod("b"); });
+    world_.step();
+    EXPECT_EQ(bound({"a", "c", "d"}), 3U);
+    world_.save_pod(pod_of("e", "2"));
+    world_.settle();
+    world_.step();
+    EXPECT_EQ(bound({"e"}), 1U) << "the room of the one that went is free";
+    clear();
+  }
+}
+
+TEST_F(SliceTest, WhatIsHeardOfTheGroupWaitsForTheEnd) {
+  for (int pause = 0; pause <= kPauses; ++pause) {
+    SCOPED_TRACE(pause);
+    make_gang();
+    world_.at_pause(pause, [&] {
+      pause % 2 == 0 ? world_.delete_group("g") : world_.save_group(group_of(5));
+      world_.save_pod(pod_of("e", "2"));
+    });
+    world_.step();
+    EXPECT_EQ(bound({"a", "b", "c", "d"}), 4U);
+    EXPECT_EQ(bound({"e"}), 0U);
+    if (pause % 2 == 0) world_.save_group(group_of(4));
+    world_.settle();
+    world_.step();
+    EXPECT_EQ(bound({"e"}), 1U);
+    clear();
+  }
+}
+
+TEST_F(SliceTest, ANodeThatGoesOrComesBeginsItAnew) {
+  for (int pause = 0; pause < kPauses - 4; ++pause) {
+    SCOPED_TRACE(pause);
+    make_gang();
+    world_.at_pause(pause, [&] {
+      world_.delete_node("o");
+      world_.delete_node(pause % 2 == 0 ? "n" : "m");
+      node("q", "4");
+    });
+    world_.step();
+    EXPECT_EQ(bound({"a", "b", "c", "d"}), 4U);
+    for (const char* name : {"a", "b", "c", "d"})
+      EXPECT_TRUE(world_.has_node(world_.node_of(name))) << world_.node_of(name);
+    clear();
+    world_.delete_node("q");
+  }
+}
+
+TEST_F(SliceTest, RoomThatComesFreeMeanwhileIsNotMissed) {
+  for (int pause = 0; pause <= kPauses; ++pause) {
+    SCOPED_TRACE(pause);
+    world_.save_pod(pod_of("single", "3", false));
+    make_gang();
+    for (const char* gone : {"m", "o"}) world_.delete_node(gone);
+    world_.settle();
+    world_.step(2);
+    ASSERT_EQ(world_.node_of("single"), "n");
+    for (const char* name : {"a", "b"}) world_.delete_pod(name);
+    GroupTest::group(2);
+    world_.at_pause(pause, [&] { world_.delete_pod("single"); });
+    world_.step();
+    world_.settle();
+    world_.step();
+    EXPECT_EQ(bound({"c", "d"}), 2U);
+    clear();
+  }
+}
+
+TEST_F(SliceTest, AStopInTheMiddleLeavesNothing) {
+  for (int pause = 0; pause <= kPauses; ++pause) {
+    SCOPED_TRACE(pause);
+    make_gang();
+    world_.at_pause(pause, [&] { world_.die_after(0); });
+    world_.step();
+    world_.restart();
+    world_.step();
+    EXPECT_EQ(bound({"a", "b", "c", "d"}), 4U);
+    clear();
+  }
 }
 
 // ---- a campaign: everything at once

@@ -329,6 +329,31 @@ TEST_F(GroupQueueTest, ARefusalIsKeptByKindAndHasOneBackoff) {
   }
 }
 
+// An attempt on a group pauses, for events to be heard.
+TEST_F(GroupQueueTest, WhatHappensDuringItsAttemptIsNotMissed) {
+  known("g", 1);
+  for (const char* name : {"a", "b"}) queue_.add(member(name), now_);
+  queue_.add(member("c", "other"), now_);
+  const auto refuse_after = [this](const std::function<void()>& what) {
+    QueuedGroup& group = popped_group();
+    what();
+    queue_.reject_group(group, {{member("a"), {kFit}, {}}}, now_);
+    const std::string place = this->place("b");
+    queue_.flush(now_ += 20'000);
+    return place;
+  };
+  EXPECT_EQ(refuse_after([&] { add_node(); }), "backoff");
+  EXPECT_EQ(refuse_after([&] { queue_.activate("uid-b", now_); }), "backoff");
+  EXPECT_EQ(refuse_after([&] {
+              delete_pod();
+              queue_.activate("uid-c", now_);
+            }),
+            "unschedulable")
+      << "of others";
+  EXPECT_EQ(queue_.sizes().in_flight, 0U);
+  EXPECT_EQ(queue_.sizes().in_flight_events, 0U);
+}
+
 TEST_F(GroupQueueTest, WhoHasAPlaceLeavesAndMayComeBack) {
   known("g", 2);
   for (const char* name : {"a", "b", "c"}) queue_.add(member(name), now_);

@@ -24,6 +24,9 @@ class GroupDecision {
 
   [[nodiscard]] const plimsoll_pod_groups* table() const { return &table_; }
 
+  // Whether a slice of the decision is under way: who asks between two is not a part of it.
+  bool is_under_way = false;
+
   // The group is decided on while it lives. `members`: those that wait.
   class Scope {
    public:
@@ -48,7 +51,7 @@ class GroupDecision {
   static uint64_t decision(void* self, const plimsoll_pod* pod, void* ctx,
                            void (*add)(void* ctx, const plimsoll_pod* member)) {
     const auto& us = *static_cast<const GroupDecision*>(self);
-    if (us.group_.empty()) return 0;
+    if (us.group_.empty() || !us.is_under_way) return 0;
     const GroupName group = us.cluster_.group_of(*pod);
     if (!group || group.key() != us.group_) return 0;
     if (add == nullptr) return us.number_;

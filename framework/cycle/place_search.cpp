@@ -1,0 +1,225 @@
+// Places for all pods of a group: in which order they are put on nodes, and what is tried if that
+// fails.
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "framework/api/decode/decode.hpp"
+#include "framework/cycle/group_cycle.hpp"
+
+namespace plimsoll {
+namespace {
+
+// What a decision costs beside looks at nodes, in such looks.
+constexpr size_t kLooksPerDecision = 100;
+// And what it costs to begin with all members anew, for so many of them.
+constexpr size_t kMembersPerLook = 4;
+
+}  // namespace
+
+std::string GroupCycle::quorum_message(size_t remaining) const {
+  const std::string counts = " (" + std::to_string(needed_) +
+                             ") cannot be satisfied: " + std::to_string(scheduled()) +
+                             " scheduled, " + std::to_string(remaining) + " remaining";
+  if (kind_ == GroupKind::kPodGroup) return "minCount" + counts;
+  const auto refused =
+      std::ranges::find(members_, Member::Fate::kRefused, [](const Member& m) { return m.fate; });
+  const Member& first = refused == members_.end() ? members_.front() : *refused;
+  const plimsoll_meta& pod = first.pod->meta;
+  return "PodGroup " + std::string(view(pod.ns)) + "/" + group_name_ +
+         " gets rejected due to Pod " + std::string(view(pod.name)) +
+         " is unschedulable even after PostFilter, minMember" + counts;
+}
+
+// False: it has none, or error_ is set.
+bool GroupCycle::place(Member& member, Verdict& verdict) {
+  const PodRef seen = member.nominated_to.empty() || member.pod->nominated_node_name.len != 0
+                          ? member.pod
+                          : nominated_copy(member.pod, member.nominated_to);
+  if (!member.target.empty()) member.aimed = nominated_copy(seen, member.target);
+  auto attempt = std::make_unique<Attempt>(seen, *framework_);
+  attempt->start = start_;
+  if (seen != member.pod) attempt->latest = member.pod;
+  attempt->number = member.attempts;
+  attempt->first_attempt_ms = first_attempt_ms_;
+  attempt->flushed = flushed_;
+  attempt->nominated_to = member.nominated_to;
+  const ScopedPointer current(state_.current, attempt.get());
+  const uint64_t known = state_.placer.class_stats().hits;
+  const bool part = nodes_at_most() < state_.cluster.node_count();
+  const NodeRows among = part ? domain_->nodes(state_.cluster) : NodeRows();
+  Placement placement = state_.placer.decide({.framework = *framework_,
+                                              .cycle = *attempt->cycle,
+                                              .pod = *(member.aimed ? member.aimed : seen),
+                                              .nominated_to = attempt->nominated_to,
+                                              .post_filter = false,
+                                              .among = part ? &among : nullptr});
+  looks_ += kLooksPerDecision;
+  if (state_.placer.class_stats().hits == known) looks_ += nodes_at_most();
+  if (placement.node != nullptr) {
+    std::optional<Status> reserved = state_.reserve(*attempt, placement.node);
+    if (reserved && reserved->ok()) {
+      member.attempt = std::move(attempt);
+      return true;
+    }
+    state_.undo(*attempt);
+    verdict.status = reserved ? std::move(*reserved) : error_status("the pod is on a node already");
+    verdict.diagnosis = one_node_refused(verdict.status);
+  } else {
+    verdict.status = std::move(placement.status);
+    verdict.diagnosis = std::move(placement.diagnosis);
+  }
+  if (verdict.status.is_error()) error_ = verdict.status;
+  return false;
+}
+
+// What wakes the group: of each kind and each set of plugins that refused it, once.
+void GroupCycle::refuse(const Member& member, const Diagnosis& diagnosis) {
+  if (diagnosis.rejectors.empty() && diagnosis.pending.empty()) return;
+  std::string what = std::to_string(member.kind);
+  for (const auto* plugins : {&diagnosis.rejectors, &diagnosis.pending}) {
+    what += '/';
+    for (const PluginIndex plugin : *plugins) what += std::to_string(plugin) + ",";
+  }
+  if (!refused_.insert(std::move(what)).second) return;
+  if (refusals_.size() < kMostRefusals) {
+    refusals_.push_back({member.pod, diagnosis.rejectors, diagnosis.pending});
+    return;
+  }
+  GroupRefusal& last = refusals_.back();
+  last.others = true;
+  last.rejectors.insert(diagnosis.rejectors.begin(), diagnosis.rejectors.end());
+  last.pending.insert(diagnosis.pending.begin(), diagnosis.pending.end());
+}
+
+// False: too few have a place; those that have one keep it until undo().
+Routine<bool> GroupCycle::place_in(const Order& order, bool first) {
+  placed_ = 0;
+  size_t remaining = order.size();
+  const size_t nodes = state_.cluster.node_count();
+  bool too_much = false;
+  looks_ += order.size() / kMembersPerLook;
+  for (Member& member : members_) {
+    member.now = {};
+    if (first) member.fate = Member::Fate::kNotReached;
+  }
+  for (const size_t each : order) {
+    if (scheduled() + remaining < needed_) break;
+    if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes)) || (!first && is_late())) {
+      too_much = first;
+      break;
+    }
+    co_await slice_.pause();
+    if (is_over()) co_return false;
+    Member& member = members_[each];
+    --remaining;
+    const bool has_place = place(member, member.now);
+    if (is_over()) co_return false;
+    if (has_place) ++placed_;
+    if (!has_place) refuse(member, member.now.diagnosis);
+    if (first) {
+      member.fate = has_place ? Member::Fate::kPlaced : Member::Fate::kRefused;
+      member.first = member.now;
+    }
+    if (!error_.ok()) break;
+  }
+  const bool enough = error_.ok() && placed_ > 0 && scheduled() >= needed_;
+  if (first && !enough && error_.ok() && scheduled() < needed_) {
+    message_ = quorum_message(remaining);
+    if (too_much) message_ += "; to look at all of them would take too long";
+  }
+  co_return enough;
+}
+
+Routine<> GroupCycle::undo(const Order& order) {
+  for (auto each = order.rbegin(); each != order.rend(); ++each) {
+    Member& member = members_[*each];
+    if (member.attempt == nullptr) continue;
+    co_await slice_.pause();
+    state_.undo(*member.attempt);
+    member.attempt = nullptr;
+  }
+  placed_ = 0;
+}
+
+bool GroupCycle::is_new(const Order& order) {
+  std::vector<size_t> kinds;
+  kinds.reserve(order.size());
+  for (const size_t each : order) kinds.push_back(members_[each].kind);
+  return tried_.insert(std::move(kinds)).second;
+}
+
+// An order of kinds that was not tried; nothing: there is none, or enough has been done. `last`:
+// the order before, whose places are still there.
+std::optional<GroupCycle::Order> GroupCycle::next_order(const Order& last) {
+  const auto by_kinds = [this, &last](const std::vector<size_t>& kinds) {
+    std::vector<size_t> rank(kinds.size());
+    for (size_t i = 0; i < kinds.size(); ++i) rank[kinds[i]] = i;
+    Order order = last;
+    std::ranges::stable_sort(order, {}, [&](size_t each) { return rank[members_[each].kind]; });
+    return order;
+  };
+  if (kinds_.size() < 2) return std::nullopt;
+  // Others have taken the only place that was its.
+  Order order = last;
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t each) { return members_[each].attempt == nullptr; });
+  while (orders_ < kMostOrders && looks_ < most_looks(state_.cluster.node_count()) && !is_late()) {
+    if (is_new(order)) {
+      ++orders_;
+      return order;
+    }
+    if (is_new(by_kinds(by_size_))) {
+      ++orders_;
+      return by_kinds(by_size_);
+    }
+    if (!std::ranges::next_permutation(permutation_).found) break;
+    order = by_kinds(permutation_);
+    looks_ += kLooksPerDecision;
+  }
+  return std::nullopt;
+}
+
+// Remembers where the members are, so that they can be put there again.
+void GroupCycle::aim() {
+  for (Member& member : members_) {
+    member.best = member.attempt == nullptr ? "" : view(member.attempt->assumed->node_name);
+  }
+}
+
+// The order in which enough find a place, the most of those that are tried. False: there is none,
+// and what the last of them placed is still there.
+Routine<bool> GroupCycle::find_places(Order& order) {
+  tried_.clear();
+  orders_ = 0;
+  std::ranges::sort(permutation_);
+  static_cast<void>(is_new(order));
+  bool enough = co_await place_in(order, true);
+  if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
+  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + state_.options.group_search_ms;
+  Order best;  // enough have a place, but not all
+  size_t most = 0;
+  while (placed_ < members_.size() && error_.ok() && !is_over()) {
+    if (enough && placed_ > most) {
+      most = placed_;
+      best = order;
+      aim();
+    }
+    if (most > 0 && orders_ >= kOrdersForMore) break;
+    auto next = next_order(order);
+    if (!next) break;
+    co_await undo(order);
+    order = std::move(*next);
+    enough = co_await place_in(order, false);
+  }
+  if (most > 0 && placed_ <= most && order != best && error_.ok() && !is_over()) {
+    co_await undo(order);
+    order = std::move(best);
+    for (Member& member : members_) member.target = member.best;
+    enough = co_await place_in(order, true);
+  }
+  co_return enough;
+}
+
+}  // namespace plimsoll
