@@ -56,6 +56,7 @@ TEST_F(WaitingTest, OthersSeeWhereAWaitingPodIsGoingToBe) {
   create(kNodes, node_object("m", {{"cpu", "4"}, {"memory", "4Gi"}, {"pods", "10"}}));
   EXPECT_NE(wait_bound("a"), "") << "a new node wakes it, and it does not wait a second time";
   EXPECT_EQ(nominated("a"), "");
+  EXPECT_NE(wait_event("a", "Scheduled"), "");
   EXPECT_THAT(events("a", "Scheduled"), SizeIs(1));
   EXPECT_EQ(audit().pod_writes(kSchedulerUser)[ns() + "/a"].status_patches, 2)
       << "a bind that takes no time is one write";
