@@ -135,7 +135,7 @@ struct LoopState {
   std::string decided_on;         // the group of the attempt that is under way; empty: none is
   std::vector<Message> deferred;  // what was heard of that group, to be handled when it is not
   std::unordered_set<std::string> deferred_pods;  // UIDs of these
-  uint64_t nodes_changed = 0;     // how often a node came, went or changed
+  uint64_t nodes_changed = 0;                     // how often a node came, went or changed
 
   std::vector<WantedKind> wanted_kinds;
   std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late
