@@ -67,6 +67,7 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     throw std::runtime_error(
         "featureGates.DRAListTypeAttributes: must be the same in all profiles");
   }
+  if (args_.node_allocatable) store_->add_to_requests();
   static const plimsoll_pre_queueing_hint kNamedOnly{sizeof kNamedOnly, 0, nullptr, &named_only};
   static_cast<void>(host_.publish(  // the first one's stays
       PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(kName),
