@@ -153,13 +153,7 @@ const Device* ClaimStore::device(const DeviceResult& result) const {
 
 const Device* ClaimStore::device_on(const DeviceResult& result, const Node& node) const {
   const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
-  if (known == nullptr) return nullptr;
-  const Slice& slice = known->slice->spec;
-  const auto here = [&](const auto& place) {
-    return place.all_nodes || (place.node_name && *place.node_name == node.name) ||
-           (place.node_selector && matches(*place.node_selector, node).value_or(false));
-  };
-  return here(slice) || (slice.per_device_nodes && here(*known->device)) ? known->device : nullptr;
+  return known != nullptr && Inventory::reaches(node, *known) ? known->device : nullptr;
 }
 
 void ClaimStore::stop_serving(const std::string& profile) {
