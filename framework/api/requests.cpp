@@ -1,5 +1,7 @@
 #include "framework/api/requests.hpp"
 
+#include <plimsoll/quantity.hpp>
+
 #include <algorithm>
 #include <map>
 
@@ -56,6 +58,11 @@ class Sums {
   void raise_all(const ResourceList& more) {
     for (const Amount& amount : more) raise(amount);
   }
+  void raise_all(const Sums& more) { raise_all(more.list_); }
+  [[nodiscard]] Amount with(Amount amount) {
+    if (const Quantity* mine = find(view(amount.name))) amount.quantity.add(*mine);
+    return amount;
+  }
 
   [[nodiscard]] const ResourceList& list() const { return list_; }
   [[nodiscard]] ResourceList take() { return std::move(list_); }
@@ -84,34 +91,16 @@ bool has_pod_level(const ResourceList& list) {
                      [](const Amount& amount) { return is_pod_level(view(amount.name)); });
 }
 
-// The peak over a pod's life. Containers and sidecars run together; each init container runs
-// together with the sidecars before it. `each(container, visit)` calls visit(const Amount&) for
-// each amount of a container.
+// The peak over a pod's life. `each(container, visit)` calls visit(const Amount&) for each amount
+// of a container.
 template <typename Each>
 Sums aggregate(const PodResources& pod, Each&& each) {
-  Sums total;
-  for (const ContainerResources& container : pod.containers) {
-    each(container, [&](const Amount& amount) { total.add(amount); });
+  sdk::Peak<Sums> peak;
+  for (const auto* containers : {&pod.containers, &pod.init_containers}) {
+    for (const ContainerResources& container : *containers)
+      each(container, [&](const Amount& amount) { peak.add(container.kind, amount); });
   }
-  Sums sidecars;
-  Sums peak;
-  for (const ContainerResources& container : pod.init_containers) {
-    each(container, [&](const Amount& amount) {
-      if (container.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-        total.add(amount);
-        sidecars.add(amount);
-        return;
-      }
-      const Quantity* beside = sidecars.find(view(amount.name));
-      Amount step = amount;
-      if (beside != nullptr) step.quantity.add(*beside);
-      peak.raise(step);
-    });
-  }
-  // The sum of the sidecars only grows, so its final value is its peak.
-  total.raise_all(sidecars.list());
-  total.raise_all(peak.list());
-  return total;
+  return peak.take();
 }
 
 bool any_resource(std::string_view) {
@@ -328,7 +317,8 @@ NonZero nonzero_requests(const PodResources& pod) {
 }
 
 int64_t base_units(std::string_view resource, const Quantity& quantity) {
-  return resource == "cpu" ? quantity.milli_value() : quantity.value();
+  return sdk::unit_of(resource) == sdk::QuantityUnit::kMilli ? quantity.milli_value()
+                                                             : quantity.value();
 }
 
 bool is_int64(const Quantity& quantity) {

@@ -12,6 +12,7 @@
 #include "framework/cycle/queue_metrics.hpp"
 #include "framework/objects/gang_terms.hpp"
 #include "framework/placement/timing.hpp"
+#include "framework/runtime/coscheduling_args.hpp"
 #include "framework/runtime/plugin/environment.hpp"
 
 namespace plimsoll {
@@ -45,14 +46,19 @@ plimsoll_event as_plugins_see_it(const ClusterEvent& event) {
   return seen;
 }
 
-// Of a plugin; null: it is not there.
-sdk::ArgsValue arg_of(const ProfilesPolicy::Args& args, std::string_view plugin,
-                      std::string_view field) {
+// Of a plugin; without fields: it is not there.
+sdk::ArgsValue args_of(const ProfilesPolicy::Args& args, std::string_view plugin) {
   const auto given = args.find(std::string(plugin));
   sdk::ArgsValue all;
   if (given == args.end() || !sdk::detail::ArgsReader(given->second).read(all)) return {};
-  const auto found = all.fields.find(field);
-  return found == all.fields.end() ? sdk::ArgsValue() : std::move(found->second);
+  return all;
+}
+
+// Null: it is not there.
+const sdk::ArgsValue& field_of(const sdk::ArgsValue& args, std::string_view name) {
+  static const sdk::ArgsValue none;
+  const auto found = args.fields.find(name);
+  return found == args.fields.end() ? none : found->second;
 }
 
 }  // namespace
@@ -82,20 +88,23 @@ bool ProfilesPolicy::add(Framework& framework, bool extended, const Args& args) 
       groups.plugins[index_of(kind)] = plugin;
     };
     if (name == kGangScheduling) stands_for(GroupKind::kPodGroup);
-    if (name == kCoscheduling) stands_for(GroupKind::kCoscheduling);
+    if (name == kCoscheduling) {
+      stands_for(GroupKind::kCoscheduling);
+      if (const auto given = args.find(std::string(name)); given != args.end())
+        groups.coscheduling_backoff_ms = read_coscheduling_args(given->second).backoff_ms;
+    }
     if (name != kNodeDevice) continue;
     stands_for(GroupKind::kGang);
     if (!groups.kinds.test(index_of(GroupKind::kCoscheduling)))
       stands_for(GroupKind::kCoscheduling);
   }
   group_kinds_ |= groups.kinds;
-  int64_t seconds = 0;
-  if (arg_of(args, kCoscheduling, "podGroupBackoffSeconds").whole(seconds))
-    groups.coscheduling_backoff_ms = 1000 * seconds;
-  for (const sdk::ArgsValue& level : arg_of(args, kGangScheduling, "topologyLevels").items)
+  const sdk::ArgsValue gangs = args_of(args, kGangScheduling);
+  for (const sdk::ArgsValue& level : field_of(gangs, "topologyLevels").items)
     groups.domains.levels.push_back(level.text);
+  const sdk::ArgsValue fit = args_of(args, "NodeResourcesFit");
   for (const char* field : {"ignoredResources", "ignoredResourceGroups"}) {
-    const bool ignores = !arg_of(args, "NodeResourcesFit", field).items.empty();
+    const bool ignores = !field_of(fit, field).items.empty();
     groups.domains.fit_ignores = groups.domains.fit_ignores || ignores;
   }
   kinds_.clear();
@@ -152,7 +161,9 @@ std::optional<PluginIndex> ProfilesPolicy::group_gate(const plimsoll_pod& pod) {
 GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& member) {
   GroupFacts facts;
   PodGroup own;
-  const PodGroup* group = describe_group(environment_.objects, name, member, own);
+  const bool is_gang = name.kind == GroupKind::kGang;
+  const GangTerms terms = is_gang ? gang_terms(member) : GangTerms();
+  const PodGroup* group = describe_group(environment_.objects, name, terms, own);
   if (group == nullptr) return facts;
   if (!group->unreadable.empty()) {
     facts.problem = group->unreadable;
@@ -168,8 +179,7 @@ GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& memb
   facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
   const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
-  if (name.kind != GroupKind::kGang) return facts;
-  const GangTerms terms = gang_terms(member);
+  if (!is_gang) return facts;
   facts.wish += terms.problem;
   if (terms.match == GangTerms::Match::kOnlyWaiting) facts.placed = 0;
   facts.goes_on = terms.match == GangTerms::Match::kOnceSatisfied;

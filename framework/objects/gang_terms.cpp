@@ -92,9 +92,14 @@ GangTerms gang_terms(const plimsoll_pod& pod) {
 
 const PodGroup* describe_group(const ObjectStore& objects, const GroupName& name,
                                const plimsoll_pod& member, PodGroup& own) {
+  const bool is_gang = name.kind == GroupKind::kGang;
+  return describe_group(objects, name, is_gang ? gang_terms(member) : GangTerms(), own);
+}
+
+const PodGroup* describe_group(const ObjectStore& objects, const GroupName& name,
+                               const GangTerms& terms, PodGroup& own) {
   const PodGroup* known = find_pod_group(objects, name);
   if (known != nullptr || name.kind != GroupKind::kGang) return known;
-  const GangTerms terms = gang_terms(member);
   if (!terms.min_available && terms.problem.empty()) return nullptr;
   own.uid = name.key();
   own.min_count = std::max<int64_t>(static_cast<int64_t>(terms.min_available.value_or(1)), 1);

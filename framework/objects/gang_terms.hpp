@@ -27,5 +27,8 @@ struct GangTerms {
 // As find_pod_group; a gang that has no object is what this pod of it says, in `own`.
 [[nodiscard]] const PodGroup* describe_group(const ObjectStore& objects, const GroupName& name,
                                              const plimsoll_pod& member, PodGroup& own);
+// The same with the terms of that pod; of other kinds there are none.
+[[nodiscard]] const PodGroup* describe_group(const ObjectStore& objects, const GroupName& name,
+                                             const GangTerms& terms, PodGroup& own);
 
 }  // namespace plimsoll

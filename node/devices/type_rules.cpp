@@ -7,7 +7,9 @@ namespace plimsoll::node {
 namespace {
 
 // A NIC without an active port gives nobody RDMA. FPGAs: Intel's by the kernel's own framework,
-// Xilinx' by XRT's driver.
+// Xilinx' by XRT's driver. Ascend's by the driver of CANN, Cambricon's by theirs, MetaX' by
+// GPUStack's vendor id and the node in /dev/dri that vLLM's plugin for MetaX needs; the labels are
+// those of Koordinator's documents. None of these three is known to show memory or health in /sys.
 constexpr std::string_view kStandard = R"({"types": [
   {"type": "rdma",
    "match": {"infiniband/*": "*"},
@@ -20,6 +22,15 @@ constexpr std::string_view kStandard = R"({"types": [
               "node.koordinator.sh/gpu-model": "@product_name"},
    "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100",
                  "koordinator.sh/gpu-memory": "@mem_info_vram_total"}},
+  {"type": "gpu", "match": {"vendor": "0x19e5", "driver": "devdrv_device_driver"},
+   "labels": {"node.koordinator.sh/gpu-vendor": "huawei"},
+   "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"}},
+  {"type": "gpu", "match": {"vendor": "0xcabc", "driver": "cambricon-pci-drv"},
+   "labels": {"node.koordinator.sh/gpu-vendor": "cambricon"},
+   "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"}},
+  {"type": "gpu", "match": {"vendor": "0x9999", "drm/renderD*": "*"},
+   "labels": {"node.koordinator.sh/gpu-vendor": "metax"},
+   "resources": {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory-ratio": "100"}},
   {"type": "fpga", "match": {"fpga_region/*": "*"}, "resources": {"koordinator.sh/fpga": "100"}},
   {"type": "fpga", "match": {"vendor": "0x10ee", "driver": "xocl"},
    "resources": {"koordinator.sh/fpga": "100"}}

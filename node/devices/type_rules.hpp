@@ -34,7 +34,8 @@ struct TypeRule {
 // Fails with kInvalid: which field is not as it must be.
 [[nodiscard]] Result<std::vector<TypeRule>> parse_type_rules(std::string_view json);
 
-// What is known without a table: RDMA NICs, AMD's GPUs, FPGAs. (NVIDIA's GPUs are read by NVML.)
+// What is known without a table: RDMA NICs, cards of AMD, Ascend, Cambricon and MetaX, FPGAs.
+// (NVIDIA's GPUs are read by NVML.)
 [[nodiscard]] const std::vector<TypeRule>& standard_type_rules();
 
 }  // namespace plimsoll::node

@@ -4,10 +4,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <plimsoll/args.hpp>
 #include <string>
 
 #include "framework/api/group_name.hpp"
+#include "framework/runtime/coscheduling_args.hpp"
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 
@@ -16,9 +16,6 @@ namespace {
 
 using namespace sdk;
 
-constexpr std::string_view kNothingIsHeld =
-    "no pod of a group is held on Permit: the whole group is placed at once";
-
 class Coscheduling {
  public:
   static constexpr const char* kName = "Coscheduling";
@@ -26,14 +23,8 @@ class Coscheduling {
       R"({"permitWaitingTimeSeconds":60,"podGroupBackoffSeconds":0,"podGroupRejectPercentage":10})";
 
   Coscheduling(const Host& host, std::string_view args_json) {
-    read_args(host, args_json, {"CoschedulingArgs"}, [](Args& args) {
-      int64_t number = 0;
-      if (args.read("permitWaitingTimeSeconds", number, 0))
-        args.idle("permitWaitingTimeSeconds", int64_t{60}, kNothingIsHeld);
-      args.read("podGroupBackoffSeconds", number, 0, kMostSeconds);  // the queue keeps it
-      if (args.read("podGroupRejectPercentage", number, 0, 100))
-        args.idle("podGroupRejectPercentage", int64_t{10}, kNothingIsHeld);
-    });
+    static_cast<void>(
+        read_coscheduling_args(args_json, [&](std::string_view text) { host.warn(text); }));
     host.watch("scheduling.x-k8s.io", "v1alpha1", "podgroups");
   }
 
@@ -59,9 +50,6 @@ class Coscheduling {
   bool rests_on(Pod pod, std::string_view) const {
     return pod.label(kCoschedulingLabel).has_value();
   }
-
- private:
-  static constexpr int64_t kMostSeconds = int64_t{10} * 365 * 24 * 3600;
 };
 
 }  // namespace

@@ -67,6 +67,7 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     throw std::runtime_error(
         "featureGates.DRAListTypeAttributes: must be the same in all profiles");
   }
+  if (args_.node_allocatable) store_->add_to_requests();
   static const plimsoll_pre_queueing_hint kNamedOnly{sizeof kNamedOnly, 0, nullptr, &named_only};
   static_cast<void>(host_.publish(  // the first one's stays
       PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(kName),
@@ -247,10 +248,9 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       std::vector<Allocation> allocations;
       if (allocator != nullptr)
         allocations = allocator->allocations(outcome, node.name, [] { return "share"; });
-      std::string problem;
-      const auto taken = footprint(attempt, here, allocations, pod, node, problem);
-      if (!problem.empty()) return host_.error(problem);
-      const Refusal refused = taken ? refusal(pod, nodes[i], *taken) : Refusal();
+      const Counted taken = footprint(attempt, here, allocations, pod, node);
+      if (!taken.problem.empty()) return host_.error(taken.problem);
+      const Refusal refused = taken.all ? refusal(pod, nodes[i], *taken.all) : Refusal();
       if (!refused.reasons.empty()) {
         std::vector<std::string_view> texts(refused.reasons.begin(), refused.reasons.end());
         const uint32_t reason = host_.reason(texts);
@@ -382,12 +382,13 @@ Outcome DynamicResources::allocate_near(Allocator& allocator, sdk::Node node, co
   return allocator.allocate_near(node_of(node), is_away, most_away);
 }
 
-std::optional<Footprint> DynamicResources::footprint(const Attempt& attempt, const Variant& variant,
-                                                     const std::vector<Allocation>& allocations,
-                                                     Pod pod, const Node& node,
-                                                     std::string& problem) const {
-  if (!args_.node_allocatable || !store_->any_allocatable()) return std::nullopt;
-  std::optional<Footprint> all;
+DynamicResources::Counted DynamicResources::footprint(const Attempt& attempt,
+                                                      const Variant& variant,
+                                                      const std::vector<Allocation>& allocations,
+                                                      Pod pod, const Node& node) const {
+  if (!args_.node_allocatable || !store_->any_allocatable()) return {};
+  Counted counted;
+  std::optional<Footprint>& all = counted.all;
   const auto count = [&](const std::string& ns, const std::string& name,
                          const std::vector<DeviceResult>& results) {
     ClaimFootprint claim;
@@ -397,24 +398,23 @@ std::optional<Footprint> DynamicResources::footprint(const Attempt& attempt, con
       if (device == nullptr || device->allocatable.empty()) continue;
       if (!all) all.emplace();
       const std::string why = add_device(claim, *device, result);
-      if (!why.empty() && problem.empty()) problem = "claim " + ns + "/" + name + ", " + why;
+      if (!why.empty() && counted.problem.empty())
+        counted.problem = "claim " + ns + "/" + name + ", " + why;
     }
     if (claim.empty()) return;
     add_containers(claim, pod);
     all->push_back(std::move(claim));
   };
-  std::set<std::string_view> counted;  // a pod may name one claim twice
+  std::set<std::string_view> seen;  // a pod may name one claim twice
   size_t next = 0;
   for (const Wanted& wanted : attempt.claims) {
     const auto& results = wanted.allocated ? wanted.results : allocations[next++].results;
-    if (counted.insert(wanted.uid).second) count(wanted.ns, wanted.name, results);
+    if (seen.insert(wanted.uid).second) count(wanted.ns, wanted.name, results);
   }
   if (variant.ask != nullptr)
     count(variant.claim.space, variant.claim.name, allocations.back().results);
-  if (!all) return all;
-  std::sort(all->begin(), all->end(),
-            [](const ClaimFootprint& a, const ClaimFootprint& b) { return a.claim < b.claim; });
-  return all;
+  if (all) std::ranges::sort(*all, {}, &ClaimFootprint::claim);
+  return counted;
 }
 
 void DynamicResources::explain(const plimsoll_cycle& cycle, Pod pod, sdk::Node node,

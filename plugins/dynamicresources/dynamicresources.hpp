@@ -144,11 +144,14 @@ class DynamicResources {
   static void add_asks(const Attempt& attempt, sdk::Pod pod, const std::string& which,
                        Variant& made);
   // What the pod's claims are of the node's CPUs and the like if those without devices get these.
-  // Nothing: no device of theirs has a say, or the gate DRANodeAllocatableResources is off.
-  [[nodiscard]] std::optional<Footprint> footprint(const Attempt& attempt, const Variant& variant,
-                                                   const std::vector<Allocation>& allocations,
-                                                   sdk::Pod pod, const Node& node,
-                                                   std::string& problem) const;
+  struct Counted {
+    // Nothing: no device of theirs has a say, or the gate DRANodeAllocatableResources is off.
+    std::optional<Footprint> all;
+    std::string problem;  // why nobody can say; empty: it is known
+  };
+  [[nodiscard]] Counted footprint(const Attempt& attempt, const Variant& variant,
+                                  const std::vector<Allocation>& allocations, sdk::Pod pod,
+                                  const Node& node) const;
   // The zones that the kubelet will give the pod on the node, if `deviceOrder` asks for them.
   struct Zones {
     bool known = true;

@@ -49,9 +49,8 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
     allocations = made.allocator->allocations(outcome, node.name(), new_uid);
     extended = made.ask;
   }
-  std::string problem;
-  auto taken = footprint(*tried, made, allocations, pod, node_of(node), problem);
-  if (!problem.empty()) return host_.error(problem);
+  Counted taken = footprint(*tried, made, allocations, pod, node_of(node));
+  if (!taken.problem.empty()) return host_.error(taken.problem);
   tried->to_bind = std::make_shared<std::vector<ClaimToBind>>();
   size_t next = 0;
   for (const Wanted& wanted : tried->claims) {
@@ -72,11 +71,11 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
   }
   tried->variants.clear();  // these saw what was free before
   tried->last = {};
-  if (!taken || taken->empty()) return Status();
-  if (!host_.add_amounts(pod.uid(), amounts(*taken))) {
+  if (!taken.all || taken.all->empty()) return Status();
+  if (!host_.add_amounts(pod.uid(), amounts(*taken.all))) {
     return host_.error("what the claims take of the node's resources cannot be counted");
   }
-  tried->footprint = std::make_shared<Footprint>(std::move(*taken));
+  tried->footprint = std::make_shared<Footprint>(std::move(*taken.all));
   return Status();
 }
 

@@ -327,6 +327,41 @@ TEST_F(DevicesTest, ABridgeOnACardIsNoSwitch) {
   EXPECT_FALSE(found_.links) << "nobody knows; what somebody wrote stays";
 }
 
+TEST_F(DevicesTest, CardsOfOtherVendorsAreFoundByTheirDrivers) {
+  using Files = std::map<std::string, std::string>;
+  struct Card {
+    const char *vendor, *label;
+    Files driven;  // what /sys has while the driver has the card
+  };
+  for (const Card& card :
+       {Card{"0x19e5", "huawei", {{"driver", "->../devdrv_device_driver"}}},
+        Card{"0xcabc", "cambricon", {{"driver", "->../cambricon-pci-drv"}}},
+        Card{"0x9999", "metax", {{"drm/renderD128/dev", "226:128"}, {"drm/card0/dev", "226:0"}}}}) {
+    FakeMachine machine;
+    const auto add = [&](const char* address, Files files) {
+      files.insert({{"vendor", card.vendor}, {"numa_node", "1"}});
+      machine.add({"pci0000:40", "0000:40:01.0", address}, files);
+    };
+    Files function = card.driven;
+    function["physfn"] = "->../0000:41:00.0";
+    add("0000:41:00.0", card.driven);
+    add("0000:41:00.1", function);
+    add("0000:42:00.0", {});  // no driver has it
+    add("0000:43:00.0", {{"driver", "->../hinic"}});
+    DeviceFinder finder(machine.options(), [] {});
+    const FoundDevices found = finder.find(nullptr);
+    ASSERT_EQ(found.devices.size(), 1U) << card.label;
+    const FoundDevice& only = found.devices[0];
+    EXPECT_EQ(only.type, "gpu");
+    EXPECT_EQ(only.address, "0000:41:00.0");
+    EXPECT_EQ(only.zone, 1);
+    EXPECT_EQ(only.labels.at("node.koordinator.sh/gpu-vendor"), card.label);
+    EXPECT_THAT(only.resources, ElementsAre(Pair("koordinator.sh/gpu-core", "100"),
+                                            Pair("koordinator.sh/gpu-memory-ratio", "100")));
+    EXPECT_EQ(only.fault.reason, "");
+  }
+}
+
 TEST_F(DevicesTest, NicsHaveFunctionsAndNeedAPort) {
   machine_.add({"pci0000:40", "0000:40:01.0", "0000:41:00.0"},
                {{"infiniband/mlx5_0/ports/1/state", "1: DOWN"},

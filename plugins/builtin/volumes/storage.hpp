@@ -25,16 +25,18 @@ struct Storage {
 
   using Shared = sdk::Shared<Storage>;
   // The one of this scheduler. For start() and later. `plugin`: the name of one whose hint passes
-  // over claims that the pod does not name, as those of all volume plugins do.
+  // over claims that the pod does not name, as those of all volume plugins do; empty: none.
   [[nodiscard]] static Shared shared(const sdk::Host& host, std::string_view plugin = {}) {
     static const plimsoll_pre_queueing_hint kNamedOnly{
         sizeof kNamedOnly, 0, nullptr, [](void*, const plimsoll_event* event) {
           return int32_t{sdk::view(event->resource) == sdk::kPersistentVolumeClaims.resource &&
                          event->new_object != nullptr};
         }};
-    static_cast<void>(host.publish(  // the first one's stays
-        PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(plugin),
-        PLIMSOLL_PRE_QUEUEING_HINT_VERSION, &kNamedOnly));
+    if (!plugin.empty()) {
+      static_cast<void>(host.publish(  // the first one's stays
+          PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(plugin),
+          PLIMSOLL_PRE_QUEUEING_HINT_VERSION, &kNamedOnly));
+    }
     return {host, "plimsoll.io/storage", [] { return std::make_unique<Storage>(); }};
   }
 

@@ -80,11 +80,12 @@ class Inventory::Questions {
 namespace {
 
 // NodeMatches. Nothing: the selector cannot be read.
-std::optional<bool> reaches(const Node& node, const std::optional<std::string>& name, bool all,
-                            const std::optional<NodeSelector>& selector) {
-  if (name && !name->empty()) return *name == node.name;
-  if (all) return true;
+// `place`: a slice, or a device of its own place.
+std::optional<bool> is_at(const Node& node, const auto& place) {
+  if (place.node_name && !place.node_name->empty()) return *place.node_name == node.name;
+  if (place.all_nodes) return true;
   // The API server admits one term only; no claim could say what several mean.
+  const std::optional<NodeSelector>& selector = place.node_selector;
   return selector && selector->terms.size() == 1 ? matches(*selector, node) : false;
 }
 
@@ -96,11 +97,11 @@ bool is_local(const Slice& slice) {
 std::optional<bool> is_relevant(const KnownSlice& slice, const Node& node) {
   const Slice& spec = slice.spec;
   if (is_local(spec) || spec.all_nodes || spec.node_selector) {
-    return reaches(node, spec.node_name, spec.all_nodes, spec.node_selector);
+    return is_at(node, spec);
   }
   if (!spec.per_device_nodes) return false;
   for (const Device& device : spec.devices) {
-    const auto match = reaches(node, device.node_name, device.all_nodes, device.node_selector);
+    const auto match = is_at(node, device);
     if (!match || *match) return match;
   }
   return false;
@@ -232,6 +233,12 @@ const KnownSlice* Inventory::slice(const std::string& name) const {
   return found == slices_.end() ? nullptr : found->second.get();
 }
 
+bool Inventory::reaches(const Node& node, const KnownDevice& device) {
+  const Slice& slice = device.slice->spec;
+  return (slice.per_device_nodes ? is_at(node, *device.device) : is_at(node, slice))
+      .value_or(false);
+}
+
 void Inventory::each_of(std::string_view node,
                         const std::function<void(const KnownDevice&)>& use) const {
   const auto local = local_.find(std::string(node));
@@ -329,12 +336,8 @@ void Inventory::add_pool(const Node& node, const std::shared_ptr<Pool>& pool, Vi
   const auto& devices = entry.view->devices;
   const auto by_device = [](const auto* device) { return device->slice->spec.per_device_nodes; };
   if (std::any_of(devices.begin(), devices.end(), by_device)) {
-    for (const KnownDevice* known : devices) {
-      const Device& device = *known->device;
-      entry.here.push_back(
-          !by_device(known) ||
-          reaches(node, device.node_name, device.all_nodes, device.node_selector).value_or(false));
-    }
+    for (const KnownDevice* known : devices)
+      entry.here.push_back(!by_device(known) || reaches(node, *known));
   }
   view.pools.pools.push_back(std::move(entry));
 }

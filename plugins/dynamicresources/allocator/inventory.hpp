@@ -61,6 +61,7 @@ class Inventory {
   [[nodiscard]] const KnownDevice* find(std::string_view driver, std::string_view pool,
                                         std::string_view device) const;
   [[nodiscard]] const KnownSlice* slice(const std::string& name) const;
+  [[nodiscard]] static bool reaches(const Node& node, const KnownDevice& device);
   // Calls `use` for each device of a slice that is of this node alone.
   void each_of(std::string_view node, const std::function<void(const KnownDevice&)>& use) const;
 

@@ -1,5 +1,8 @@
 #include "plugins/dynamicresources/footprint/footprint.hpp"
 
+#include <plimsoll/quantity.hpp>
+#include <plimsoll/resource_names.hpp>
+
 #include <algorithm>
 #include <limits>
 #include <string_view>
@@ -8,22 +11,18 @@ namespace plimsoll::dra {
 namespace {
 
 using sdk::List;
+using sdk::saturating_sum;
 using sdk::view;
 
 constexpr std::string_view kHugePages = "hugepages-";
 
 // Thousandths of CPUs, whole units of all else, rounded up; saturates (resource.Quantity).
 int64_t base_units(std::string_view resource, const Quantity& amount) {
-  const Quantity::Nanos unit = resource == "cpu" ? 1'000'000 : 1'000'000'000;
+  const bool milli = sdk::unit_of(resource) == sdk::QuantityUnit::kMilli;
+  const Quantity::Nanos unit = milli ? 1'000'000 : 1'000'000'000;
   const Quantity::Nanos units = amount.nanos() / unit + (amount.nanos() % unit > 0 ? 1 : 0);
   constexpr Quantity::Nanos kMost = std::numeric_limits<int64_t>::max();
   return static_cast<int64_t>(std::clamp(units, -kMost, kMost));
-}
-
-int64_t sum(int64_t a, int64_t b) {
-  int64_t result = 0;
-  if (!__builtin_add_overflow(a, b, &result)) return result;
-  return b > 0 ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
 }
 
 void add(std::optional<Quantity>& total, const std::optional<Quantity>& amount) {
@@ -45,24 +44,19 @@ int64_t amount(const plimsoll_list& resources, std::string_view name) {
 // The most that the pod's containers have together at any time.
 int64_t of_containers(sdk::Pod pod, plimsoll_list plimsoll_container::*what,
                       std::string_view name) {
-  int64_t total = 0, sidecars = 0, peak = 0;
-  for (const auto& each : List<plimsoll_container>(pod->containers))
-    total = sum(total, amount(each.*what, name));
-  for (const auto& each : List<plimsoll_container>(pod->init_containers)) {
-    const int64_t own = amount(each.*what, name);
-    if (each.kind == PLIMSOLL_CONTAINER_SIDECAR) {
-      sidecars = sum(sidecars, own);
-    } else {
-      peak = std::max(peak, sum(own, sidecars));
-    }
+  sdk::Peak<sdk::AmountSum> peak;
+  for (const plimsoll_list* containers : {&pod->init_containers, &pod->containers}) {
+    for (const auto& each : List<plimsoll_container>(*containers))
+      peak.add(each.kind, amount(each.*what, name));
   }
-  return std::max(sum(total, sidecars), peak);
+  return peak.take().value;
 }
 
 int64_t of_claims(const std::vector<plimsoll_claim_amount>& amounts, std::string_view resource) {
   int64_t total = 0;
   for (const plimsoll_claim_amount& each : amounts) {
-    if (view(each.resource) == resource) total = sum(total, sum(each.mapped, each.overhead));
+    if (view(each.resource) == resource)
+      total = saturating_sum(total, saturating_sum(each.mapped, each.overhead));
   }
   return total;
 }
@@ -94,16 +88,16 @@ std::string uncovered(sdk::Pod pod, const Footprint& footprint,
   };
   for (const auto& level : List<plimsoll_resource>(pod->pod_requests)) {
     const std::string_view name = view(level.name);
-    const int64_t needed =
-        sum(of_containers(pod, &plimsoll_container::requests, name), of_claims(amounts, name));
+    const int64_t needed = saturating_sum(of_containers(pod, &plimsoll_container::requests, name),
+                                          of_claims(amounts, name));
     if (needed <= level.value) continue;
     return text("request", name, "aggregated container and node-allocatable DRA requests");
   }
   for (const auto& level : List<plimsoll_resource>(pod->pod_limits)) {
     const std::string_view name = view(level.name);
     if (!name.starts_with(kHugePages)) continue;
-    const int64_t needed =
-        sum(of_containers(pod, &plimsoll_container::limits, name), of_claims(amounts, name));
+    const int64_t needed = saturating_sum(of_containers(pod, &plimsoll_container::limits, name),
+                                          of_claims(amounts, name));
     if (needed <= level.value) continue;
     return text("limit", name, "aggregated container and node-allocatable DRA limits");
   }
@@ -113,7 +107,8 @@ std::string uncovered(sdk::Pod pod, const Footprint& footprint,
       const plimsoll_resource* level = find(pod->pod_limits, name);
       if (level == nullptr || name.starts_with(kHugePages)) continue;
       const std::string_view whose = view(container.name);
-      if (sum(limit.value, of_container(footprint, whose, name)) <= level->value) continue;
+      if (saturating_sum(limit.value, of_container(footprint, whose, name)) <= level->value)
+        continue;
       return text("limit", name, "limit and DRA overhead for container " + std::string(whose));
     }
   }
@@ -198,12 +193,13 @@ Refusal refusal(sdk::Pod pod, sdk::Node node, const Footprint& footprint) {
     if (i >= 3 && !name.starts_with(kHugePages)) continue;
     int64_t needed = amount(pod->requests, name);
     if (find(pod->pod_requests, name) == nullptr)  // otherwise that covers them
-      needed = sum(sum(needed, -of_claims(before, name)), of_claims(all, name));
+      needed =
+          saturating_sum(saturating_sum(needed, -of_claims(before, name)), of_claims(all, name));
     if (needed <= 0) continue;
     const plimsoll_resource* has = find(node.object().allocatable, name);
     const int64_t capacity = has == nullptr ? 0 : has->value;
     const int64_t used = has == nullptr ? 0 : node.requested(has->index);
-    if (needed <= sum(capacity, -used)) continue;
+    if (needed <= saturating_sum(capacity, -used)) continue;
     refused.reasons.push_back("Insufficient " + name);
     refused.for_ever = refused.for_ever || needed > capacity;
   }

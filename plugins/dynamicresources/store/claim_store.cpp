@@ -153,13 +153,7 @@ const Device* ClaimStore::device(const DeviceResult& result) const {
 
 const Device* ClaimStore::device_on(const DeviceResult& result, const Node& node) const {
   const KnownDevice* known = inventory_.find(result.driver, result.pool, result.device);
-  if (known == nullptr) return nullptr;
-  const Slice& slice = known->slice->spec;
-  const auto here = [&](const auto& place) {
-    return place.all_nodes || (place.node_name && *place.node_name == node.name) ||
-           (place.node_selector && matches(*place.node_selector, node).value_or(false));
-  };
-  return here(slice) || (slice.per_device_nodes && here(*known->device)) ? known->device : nullptr;
+  return known != nullptr && Inventory::reaches(node, *known) ? known->device : nullptr;
 }
 
 void ClaimStore::stop_serving(const std::string& profile) {
@@ -208,7 +202,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     const auto known = claims_.find(key);
     if (known == claims_.end()) return;
     for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
-    books_.claim_counted(key.first + "/" + key.second, {}, {});
+    books_.claim_counted(key.first + "/" + key.second, {});
     touch(known->second.counted);
     if (const auto at = extended_.find(known->second.extended_of_);
         at != extended_.end() && at->second == key) {
@@ -254,7 +248,8 @@ std::optional<std::pair<std::string, std::string>> ClaimStore::extended_claim(
 void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
   let_go(pod_uid);
   for (const DeviceResult& result : allocation.results) allocated_.add(result);
-  books_.claim_counted("pod " + std::string(pod_uid), allocation.results, {});
+  books_.claim_counted("pod " + std::string(pod_uid),
+                       {allocation.results, {}, adds_to_requests_ ? "" : std::string(pod_uid)});
   touch(allocation.results);
   held_.emplace(pod_uid, std::move(allocation));
 }
@@ -271,7 +266,7 @@ void ClaimStore::let_go(std::string_view pod_uid) {
   const auto held = held_.find(pod_uid);
   if (held == held_.end()) return;
   for (const DeviceResult& result : held->second.results) allocated_.remove(result);
-  books_.claim_counted("pod " + std::string(pod_uid), {}, {});
+  books_.claim_counted("pod " + std::string(pod_uid), {});
   touch(held->second.results);
   held_.erase(held);
 }
@@ -312,9 +307,18 @@ void ClaimStore::recount(Entry& claim) {
   touch(claim.counted);
   touch(now);
   claim.counted = std::move(now);
-  books_.claim_counted(std::string(view(claim.object->object.meta.ns)) + "/" +
-                           std::string(view(claim.object->object.meta.name)),
-                       claim.counted, claim.counted.empty() ? "" : only_node(claim));
+  books_.claim_counted(
+      std::string(view(claim.object->object.meta.ns)) + "/" +
+          std::string(view(claim.object->object.meta.name)),
+      {claim.counted, claim.counted.empty() ? "" : only_node(claim), asked_again_by(claim)});
+}
+
+// With the gate off a pod may ask for its claims' CPUs by hand. A claim of several is no CPU.
+std::string ClaimStore::asked_again_by(const Entry& claim) const {
+  if (adds_to_requests_) return {};
+  const List<plimsoll_claim_user> users(claim.object->reserved_for);
+  if (users.size() == 1) return std::string(view(users[0].uid));
+  return claim.decision != nullptr && users.size() == 0 ? claim.decision->pod_uid : "";
 }
 
 Slice ClaimStore::tainted(const plimsoll_resource_slice& object) const {

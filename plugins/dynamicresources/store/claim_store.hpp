@@ -101,12 +101,14 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   [[nodiscard]] const Device* device(const DeviceResult& result) const;
   [[nodiscard]] const Device* device_on(const DeviceResult& result, const Node& node) const;
   // The NUMA zone of a device; -1: it has none, or nobody knows.
-  [[nodiscard]] int zone_of(const KnownDevice& device) const {
-    return device.device->zone >= 0 ? device.device->zone : books_.zone_of(device);
-  }
+  [[nodiscard]] int zone_of(const KnownDevice& device) const { return books_.zone_of(device); }
   [[nodiscard]] bool lists_attributes() const { return inventory_.gates().list_attributes; }
   // Whether any device is, or takes, part of its node's CPUs or the like.
   [[nodiscard]] bool any_allocatable() const { return inventory_.any_allocatable(); }
+
+  // The gate DRANodeAllocatableResources is on: what a claim has of its node's CPUs and the like
+  // comes on top of what its pod asks for. Before the first event.
+  void add_to_requests() { adds_to_requests_ = true; }
 
   // Counts what the claim will have.
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation);
@@ -174,6 +176,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
                       int64_t* all, int64_t* taken);
   void class_event(const std::string& name);
   void recount(Entry& claim);
+  [[nodiscard]] std::string asked_again_by(const Entry& claim) const;
   // People are shown the devices' nodes otherwise now.
   void touch(const std::vector<DeviceResult>& results) const;
   void touch_slice(const std::string& name) const;
@@ -187,6 +190,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   Inventory inventory_;
   Allocated allocated_{numbers_};
   DeviceBooks books_;
+  bool adds_to_requests_ = false;
   std::map<Key, Entry> claims_;
   std::map<Key, std::vector<std::function<void()>>> waiting_;
   std::map<std::string, Key, std::less<>> extended_;     // claims for extended resources, by pod

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "plugins/dynamicresources/footprint/footprint.hpp"
+
 namespace plimsoll::dra {
 namespace {
 
@@ -46,25 +48,28 @@ DeviceBooks::DeviceBooks(sdk::Host host, const Inventory& inventory, Allocated& 
     : host_(std::move(host)), inventory_(inventory), allocated_(allocated) {}
 
 DeviceBooks::~DeviceBooks() {
-  if (accounts_ == nullptr) return;
-  accounts_->join(accounts_->self, nullptr, nullptr);
+  if (accounts_ != nullptr) accounts_->join(accounts_->self, nullptr, nullptr);
   for (const auto& [holder, held] : held_) tell(holder, {});
 }
 
 void DeviceBooks::start() {
   accounts_ = host_.find_service<plimsoll_device_accounts>(PLIMSOLL_DEVICE_ACCOUNTS_SERVICE,
                                                            PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
-  if (accounts_ == nullptr) return;
-  accounts_->join(accounts_->self, this, [](void* ctx, plimsoll_str node) {
-    static_cast<DeviceBooks*>(ctx)->node_changed(sdk::view(node));
-  });
+  ledger_ = host_.find_service<plimsoll_zone_forecast>(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                                       PLIMSOLL_ZONE_FORECAST_VERSION);
+  if (ledger_ != nullptr && (!PLIMSOLL_HAS(ledger_, hold) || ledger_->hold == nullptr))
+    ledger_ = nullptr;
+  if (accounts_ != nullptr) {
+    accounts_->join(accounts_->self, this, [](void* ctx, plimsoll_str node) {
+      static_cast<DeviceBooks*>(ctx)->node_changed(sdk::view(node));
+    });
+  }
   for (const auto& [holder, held] : held_) tell(holder, held);
 }
 
-void DeviceBooks::claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
-                                const std::string& node) {
+void DeviceBooks::claim_counted(const std::string& holder, Held now) {
   const auto known = held_.find(holder);
-  if (known == held_.end() && results.empty()) return;
+  if (known == held_.end() && now.results.empty()) return;
   if (known != held_.end()) {
     for (const DeviceResult& each : known->second.results) {
       const auto at = holders_.find({each.driver, each.pool, each.device});
@@ -74,17 +79,48 @@ void DeviceBooks::claim_counted(const std::string& holder, const std::vector<Dev
     }
     held_.erase(known);
   }
-  const Held held{results, node};
-  tell(holder, held);
-  if (results.empty()) return;
-  for (const DeviceResult& each : results) {
+  tell(holder, now);
+  if (now.results.empty()) return;
+  for (const DeviceResult& each : now.results) {
     holders_[{each.driver, each.pool, each.device}].insert(holder);
   }
-  held_.emplace(holder, held);
+  held_.emplace(holder, std::move(now));
 }
 
 void DeviceBooks::tell(const std::string& holder, const Held& held) const {
-  if (accounts_ == nullptr) return;
+  if (accounts_ != nullptr) tell_accounts(holder, held);
+  if (ledger_ != nullptr) tell_ledger(holder, held);
+}
+
+// A device without a zone is in none of the ledger's columns. While a driver has taken its slices
+// away, what it gave away stays where it was.
+void DeviceBooks::tell_ledger(const std::string& holder, const Held& held) const {
+  std::map<int, Footprint> by_zone;
+  std::string node;
+  for (const DeviceResult& each : held.results) {
+    const KnownDevice* known = inventory_.find(each.driver, each.pool, each.device);
+    if (known == nullptr) return;
+    if (each.admin_access || !is_mapped(*known->device)) continue;
+    const int zone = zone_of(*known);
+    const std::string at = node_of_device(*known);
+    if (zone < 0 || at.empty()) continue;
+    node = at;
+    Footprint& there = by_zone[zone];
+    there.resize(1);
+    static_cast<void>(add_device(there[0], *known->device, each));  // Filter says what is wrong
+  }
+  std::vector<plimsoll_zone_amount> all;
+  for (const auto& [zone, claims] : by_zone) {
+    for (const plimsoll_claim_amount& each : amounts(claims)) {
+      if (each.mapped > 0)
+        all.push_back({each.resource, static_cast<uint32_t>(zone), 0, each.mapped});
+    }
+  }
+  ledger_->hold(ledger_->self, sdk::str(holder), sdk::str(node), sdk::str(held.again),
+                sdk::list_of<plimsoll_zone_amount>(all));
+}
+
+void DeviceBooks::tell_accounts(const std::string& holder, const Held& held) const {
   std::string node = held.node;
   std::vector<plimsoll_device_identity> devices;
   for (const DeviceResult& each : held.results) {
@@ -104,6 +140,7 @@ void DeviceBooks::tell(const std::string& holder, const Held& held) const {
 }
 
 int DeviceBooks::zone_of(const KnownDevice& device) const {
+  if (device.device->zone >= 0) return device.device->zone;
   if (accounts_ == nullptr) return -1;
   const std::string node = node_of_device(device);
   const plimsoll_device_identity identity = identity_of(*device.device);
@@ -112,8 +149,8 @@ int DeviceBooks::zone_of(const KnownDevice& device) const {
 
 DeviceBooks::Concerned DeviceBooks::concerned_by(const std::string& slice) const {
   Concerned all;
-  const KnownSlice* known = accounts_ == nullptr ? nullptr : inventory_.slice(slice);
-  if (known == nullptr) return all;
+  const KnownSlice* known = inventory_.slice(slice);
+  if (known == nullptr || (accounts_ == nullptr && ledger_ == nullptr)) return all;
   for (const KnownDevice& device : known->devices) {
     const auto holders = holders_.find({known->spec.driver, known->spec.pool, device.device->name});
     if (holders != holders_.end()) {
@@ -125,17 +162,20 @@ DeviceBooks::Concerned DeviceBooks::concerned_by(const std::string& slice) const
 }
 
 void DeviceBooks::slice_changed(const std::string& slice, Concerned before) {
-  if (accounts_ == nullptr) return;
   Concerned all = concerned_by(slice);
   all.holders.merge(before.holders);
   all.nodes.merge(before.nodes);
   for (const std::string& each : all.holders) tell(each, held_.at(each));
+  if (accounts_ == nullptr) return;
   for (const std::string& each : all.nodes) node_changed(each);
 }
 
 void DeviceBooks::node_changed(std::string_view node) {
   std::set<DeviceName> now;
+  std::set<std::string> moved;  // whose zones may be known only now
   inventory_.each_of(node, [&](const KnownDevice& known) {
+    const auto* holders = is_mapped(*known.device) ? holders_of(known) : nullptr;
+    if (holders != nullptr) moved.insert(holders->begin(), holders->end());
     const plimsoll_device_identity identity = identity_of(*known.device);
     if (accounts_->in_use(accounts_->self, sdk::str(node), &identity) == 0) return;
     const Slice& slice = known.slice->spec;
@@ -150,6 +190,8 @@ void DeviceBooks::node_changed(std::string_view node) {
   }
   before = std::move(now);
   if (before.empty()) elsewhere_.erase(elsewhere_.find(node));
+  if (ledger_ == nullptr) return;
+  for (const std::string& each : moved) tell_ledger(each, held_.at(each));
 }
 
 }  // namespace plimsoll::dra

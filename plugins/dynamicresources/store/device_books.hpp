@@ -1,9 +1,11 @@
 #pragma once
 // One device, one book: what NodeDevice gives away of the same hardware is not given by a claim,
-// and the reverse (<plimsoll/services/device_accounts.h>). Without NodeDevice nothing is asked.
-// Loop only.
+// and the reverse (<plimsoll/services/device_accounts.h>). CPUs and memory that a claim has are in
+// the NUMA ledger's zones where the claim says (<plimsoll/services/zone_forecast.h>). Of plugins
+// that are not there nothing is asked. Loop only.
 
 #include <plimsoll/services/device_accounts.h>
+#include <plimsoll/services/zone_forecast.h>
 #include <plimsoll/plugin.hpp>
 
 #include <array>
@@ -28,11 +30,15 @@ class DeviceBooks {
 
   // Once all plugins are there.
   void start();
-  // What is counted of a claim is this now; nothing: it has no devices. `node`: where they are, if
-  // no slice says so.
-  void claim_counted(const std::string& holder, const std::vector<DeviceResult>& results,
-                     const std::string& node);
-  // The NUMA zone of a device that Device objects tell of; -1: none does.
+  struct Held {
+    std::vector<DeviceResult> results;
+    std::string node;  // where they are, if no slice says so
+    // The pod whose own requests name the CPUs and memory of the devices again; empty: none.
+    std::string again;
+  };
+  // What is counted of a claim is this now; no results: it has no devices.
+  void claim_counted(const std::string& holder, Held now);
+  // The NUMA zone of a device, by its driver or else by Device objects; -1: nobody tells.
   [[nodiscard]] int zone_of(const KnownDevice& device) const;
   // Whom a slice concerns as the inventory has it: to be asked before it changes, and told after.
   struct Concerned {
@@ -49,18 +55,17 @@ class DeviceBooks {
 
  private:
   using DeviceName = std::array<std::string, 3>;  // driver, pool, device
-  struct Held {
-    std::vector<DeviceResult> results;
-    std::string node;
-  };
   void tell(const std::string& holder, const Held& held) const;
+  void tell_accounts(const std::string& holder, const Held& held) const;
+  void tell_ledger(const std::string& holder, const Held& held) const;
   void node_changed(std::string_view node);
 
   sdk::Host host_;
   const Inventory& inventory_;
   Allocated& allocated_;
-  const plimsoll_device_accounts* accounts_ = nullptr;
-  std::map<std::string, Held> held_;  // by holder
+  const plimsoll_device_accounts* accounts_ = nullptr;  // null: there are none
+  const plimsoll_zone_forecast* ledger_ = nullptr;      // the same
+  std::map<std::string, Held> held_;                    // by holder
   std::map<DeviceName, std::set<std::string>> holders_;
   // Devices in the other book, by node.
   std::map<std::string, std::set<DeviceName>, std::less<>> elsewhere_;

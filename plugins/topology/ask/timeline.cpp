@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 
 #include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/possible/arrival.hpp"
@@ -13,12 +14,67 @@ using kubelet::Allocation;
 using kubelet::NodeState;
 using kubelet::PodDemand;
 
+namespace {
+
+// Adds what may come free of `held`: all of it, or what its plain init containers leave. Both may
+// happen one after the other.
+void add_pending(const Allocation& held, bool all, std::vector<Allocation>& pending) {
+  Allocation init;
+  Allocation rest = held;
+  const auto of_init = [](const Allocation::Block& block) { return block.init; };
+  std::copy_if(held.blocks.begin(), held.blocks.end(), std::back_inserter(init.blocks), of_init);
+  std::erase_if(rest.blocks, of_init);
+  if (!init.empty()) pending.push_back(std::move(init));
+  if (all && !rest.empty()) pending.push_back(std::move(rest));
+}
+
+// A report of counts shows neither CPUs nor devices that only init containers of a pod needed and
+// that the pod keeps, and nothing of what claims have, of memory neither.
+void hide(const kubelet::NodeModel& model, NodeState& state, const std::vector<Charge>& charges,
+          bool of_claims) {
+  for (const Charge& charge : charges) {
+    const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
+    if (charge.held == 0 || zone == model.zone_ids.end()) continue;
+    const auto column = static_cast<size_t>(zone - model.zone_ids.begin());
+    int64_t* free = nullptr;
+    int64_t amount = charge.held;
+    if (charge.resource == kubelet::kCpuResource) {
+      amount = (amount + (of_claims ? 999 : 0)) / 1000;
+      if (!state.knows_cpus()) free = &state.cpu(model)[column];
+    } else if (const uint32_t row = model.device_row(charge.resource);
+               row != kubelet::kNoResourceRow && !model.devices[row].listed()) {
+      free = &state.devices(model, row)[column];
+    } else if (const uint32_t of = model.memory_row(charge.resource);
+               of_claims && of != kubelet::kNoResourceRow) {
+      free = &state.memory(model, of)[column];
+    }
+    if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
+  }
+}
+
+// A claim that its pod asks for again is hidden as soon as the pod is there: until then the pod has
+// to find room for all that it asks for.
+void hide_claims(const NodeRecord& node, NodeState& state) {
+  std::unordered_set<PodKey, PodKeyHash> here;
+  for (const auto& [holder, claim] : node.claims) {
+    const bool asked_again = claim.again != PodKey{};
+    if (asked_again && here.empty()) {
+      for (const PodRecord& pod : node.pods) here.insert(pod.key);
+    }
+    if (asked_again && !here.contains(claim.again)) continue;
+    hide(*node.report.model, state, claim.charges, /*of_claims=*/true);
+  }
+}
+
+}  // namespace
+
 Timeline::Timeline(const NodeRecord& the_node, std::span<const PodKey> without)
     : node(the_node),
       report(the_node.report),
       model(*the_node.report.model),
       base(the_node.report.state),
       unclear(the_node.report_unclear()) {
+  if (!report.exact) hide_claims(node, base);
   if (unclear) grow(Grows::kAnything);
   for (size_t i = 0; i < node.pods.size(); ++i) {
     add_pod(i, std::find(without.begin(), without.end(), node.pods[i].key) != without.end());
@@ -41,42 +97,6 @@ Timeline::Timeline(const NodeRecord& the_node, std::span<const PodKey> without)
   };
   std::stable_sort(arrivals.begin(), arrivals.end(), earlier);
 }
-
-namespace {
-
-// Adds what may come free of `held`: all of it, or what its plain init containers leave. Both may
-// happen one after the other.
-void add_pending(const Allocation& held, bool all, std::vector<Allocation>& pending) {
-  Allocation init;
-  Allocation rest = held;
-  const auto of_init = [](const Allocation::Block& block) { return block.init; };
-  std::copy_if(held.blocks.begin(), held.blocks.end(), std::back_inserter(init.blocks), of_init);
-  std::erase_if(rest.blocks, of_init);
-  if (!init.empty()) pending.push_back(std::move(init));
-  if (all && !rest.empty()) pending.push_back(std::move(rest));
-}
-
-// A report of counts shows neither CPUs nor devices that only init containers of a pod needed and
-// that the pod keeps.
-void hide(const kubelet::NodeModel& model, NodeState& state, const std::vector<Charge>& charges) {
-  for (const Charge& charge : charges) {
-    const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
-    if (charge.held == 0 || zone == model.zone_ids.end()) continue;
-    const auto column = static_cast<size_t>(zone - model.zone_ids.begin());
-    int64_t* free = nullptr;
-    int64_t amount = charge.held;
-    if (charge.resource == kubelet::kCpuResource) {
-      amount /= 1000;
-      if (!state.knows_cpus()) free = &state.cpu(model)[column];
-    } else if (const uint32_t row = model.device_row(charge.resource);
-               row != kubelet::kNoResourceRow && !model.devices[row].listed()) {
-      free = &state.devices(model, row)[column];
-    }
-    if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
-  }
-}
-
-}  // namespace
 
 // `known`: all that may come free of it; null: that is not known.
 void Timeline::grow(Grows what, const Allocation* known) {
@@ -112,7 +132,7 @@ void Timeline::add_pod(size_t position, bool goes) {
 }
 
 void Timeline::add_counted(const PodRecord& pod, bool goes) {
-  if (!report.exact && pod.trusted) hide(model, base, pod.charges);
+  if (!report.exact && pod.trusted) hide(model, base, pod.charges, /*of_claims=*/false);
   if (!pod.demand || !may_hold(model, *pod.demand)) return;
   if (!pod.located()) {
     if (!goes && !pod.leaving) return;

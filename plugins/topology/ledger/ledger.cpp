@@ -108,7 +108,10 @@ void Ledger::touch(NodeRecord& node, Ease ease) {
 }
 
 void Ledger::forget_if_idle(NodeRecord& node) {
-  if (node.slot != UINT32_MAX || node.report.there || node.malformed || !node.pods.empty()) return;
+  if (node.slot != UINT32_MAX || node.report.there || node.malformed || !node.pods.empty() ||
+      !node.claims.empty()) {
+    return;
+  }
   node.since = {};
   node.lessons = {};
   count(node);

@@ -20,6 +20,8 @@
 
 #include <plimsoll/objects.h>
 
+#include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -78,6 +80,13 @@ class Ledger {
   // Returns true if capacity was freed. A pod known to be bound keeps its promise.
   bool unreserve(const plimsoll_pod& pod);
 
+  // ---- claims
+  // A holder has this of a node's zones, whatever pods do and reports say, until it has something
+  // else; no charges: nothing. `again`: the UID of the pod whose own requests name it again; empty:
+  // no pod's do. A charge's `held` is all of it.
+  void hold(std::string_view holder, std::string_view node_name, std::string_view again,
+            std::vector<Charge> charges, int64_t now_ms);
+
   // ---- time
   // When to call pass_time next; INT64_MAX if no call is due.
   [[nodiscard]] int64_t due_ms() const { return due_.empty() ? INT64_MAX : due_.begin()->first; }
@@ -122,6 +131,10 @@ class Ledger {
   bool doubt_order(NodeRecord& node);
   void resize(NodeRecord& node, PodRecord& pod, const PodKind& kind);
   void move_away(NodeRecord& node, const PodKey& pod);
+  // The pod's status says that what its claims have comes on top.
+  [[nodiscard]] static bool adds_claims(const plimsoll_pod& pod);
+  // True: there are claims of the node that its own requests may name again.
+  bool tell_of_claims(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object);
   [[nodiscard]] bool renew(NodeRecord& from, const NodeRecord& to, const PodKey& pod,
                            Inquiry& inquiry, Insist insist);
   void note_refusal(NodeRecord& node, const PodRecord& pod, bool whole_cores);
@@ -145,6 +158,7 @@ class Ledger {
   Planner planner_;
   Questions questions_;
   std::set<std::pair<int64_t, NodeRecord*>> due_;
+  std::map<std::string, NodeRecord*, std::less<>> holders_;
   uint64_t moments_ = 0;
   uint64_t event_ = 1;   // number of events
   uint64_t change_ = 0;  // number of node changes

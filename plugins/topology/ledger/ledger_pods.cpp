@@ -103,9 +103,14 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   PodRecord record = record_of(pod, *kind, now_ms);
   record.noted = true;
   record.trusted = node->report.there;  // else the first report decides where it is charged
+  const bool has_claims = tell_of_claims(*node, record, pod);
   nodes_.add_pod(*node, std::move(record));
   if (node->report.there) {
-    planner_.append(*node, placement);
+    if (has_claims) {
+      planner_.replan(*node, &node->pods.back(), &placement);
+    } else {
+      planner_.append(*node, placement);
+    }
     node->pods.back().foretold = node->pods.back().charges;
   }
   placement.complete = true;
@@ -196,7 +201,7 @@ bool Ledger::doubt_order(NodeRecord& node) {
 void Ledger::resize(NodeRecord& node, PodRecord& pod, const PodKind& kind) {
   if (!pod.demand || !kind.inquiry.matters()) return;
   const auto& asks = kind.inquiry.demand;
-  const bool as_before = same_demand(*asks, *pod.demand);
+  const bool as_before = same_demand(*asks, *pod.asks());
   if (as_before ? !pod.resized : pod.resized && same_demand(*asks, *pod.resized)) return;
   const bool asked_for_other = pod.resized != nullptr;  // which is no longer kept free
   pod.resized = as_before ? nullptr : asks;
@@ -224,6 +229,10 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
       PodRecord& known = *known_on->find(key);
       confirm_binding(*known_on, known, pod);
       resize(*known_on, known, *kinds_.of(pod));
+      if (known.adds_claims != adds_claims(pod) && tell_of_claims(*known_on, known, pod)) {
+        planner_.replan(*known_on);
+        touch(*known_on, Ease::kNo);
+      }
       if (!leaving || known.leaving) return;
       known.leaving = true;
       if (!known.demand) return;
@@ -239,12 +248,13 @@ void Ledger::pod_assigned(const plimsoll_pod& pod, std::string_view node_name, i
   record.leaving = leaving;
   record.start_ms = pod.start_ms;
   if (pod.start_ms != 0) record.order_ms = pod.start_ms;
+  const bool has_claims = tell_of_claims(node, record, pod);
   const plimsoll_str* zones = sdk::Labels(pod.meta.annotations).find(kZonesAnnotation);
   if (record.request && zones != nullptr) record.named = zones_of(view(*zones), kind->request);
   record.noted = !record.named.empty();
   if (node.report.there) planner_.place_as_named(node, record);
   nodes_.add_pod(node, std::move(record));
-  const bool matters = doubt_order(node) || node.pods.back().demand != nullptr;
+  const bool matters = doubt_order(node) || node.pods.back().demand != nullptr || has_claims;
   const bool settled = settler_.settle_pod(node, node.pods.back(), now_ms);
   if (!matters && !settled) return;
   planner_.replan(node);
@@ -274,7 +284,8 @@ void Ledger::pod_removed(const plimsoll_pod& pod, int64_t now_ms) {
   if (gone.refused) {
     note_refusal(*node, gone.pod, view(pod.status_reason) == kSmtAlignmentError);
   }
-  const bool matters = gone.pod.demand || !gone.pod.charges.empty() || gone.refused;
+  const bool matters =
+      gone.pod.demand || !gone.pod.charges.empty() || gone.refused || node->has_claims(key);
   nodes_.take_pod(*node, key);
   bool settled = false;
   if (node->report.there) {

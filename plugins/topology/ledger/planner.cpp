@@ -12,6 +12,14 @@
 namespace plimsoll::topology {
 namespace {
 
+// Takes what is charged, or only what reports do not show of it.
+void take(NumaNode& zones, const std::vector<Charge>& charges, bool shown) {
+  for (const Charge& one : charges) {
+    int64_t* cell = zones.free_cell(one.resource, one.zone_id);
+    if (cell != nullptr) *cell = add_amounts(*cell, -(shown ? one.held : one.amount));
+  }
+}
+
 // `free` from the report and everything that is charged or given back. What is taken comes last: at
 // the ends of the range of amounts a zone then has less than it seems to have, never more.
 void refresh(NodeRecord& node) {
@@ -24,6 +32,7 @@ void refresh(NodeRecord& node) {
       if (cell != nullptr) *cell = add_amounts(*cell, one.amount);
     }
   }
+  for (const auto& [holder, claim] : node.claims) take(zones, claim.charges, /*shown=*/true);
   for (const PodRecord& pod : node.pods) Planner::charge(node, pod);
 }
 
@@ -39,14 +48,11 @@ bool is_surprise(const NodeRecord& node, std::span<const size_t> refused,
 }  // namespace
 
 void Planner::charge(NodeRecord& node, const PodRecord& pod) {
-  for (const Charge& one : pod.charges) {
-    int64_t* cell = node.report.zones.free_cell(one.resource, one.zone_id);
-    if (cell != nullptr) *cell = add_amounts(*cell, -(pod.covered ? one.held : one.amount));
-  }
+  take(node.report.zones, pod.charges, pod.covered);
 }
 
 void Planner::place_as_named(NodeRecord& node, PodRecord& pod) {
-  if (pod.named.empty() || !pod.request) return;
+  if (pod.named.empty() || !pod.request || pod.whole) return;
   Placement placement = placement_of(pod.named, *pod.request, node.report.zones.view(), scratch_);
   pod.named = {};
   pod.trusted = pod.annotated = placement.complete;

@@ -57,6 +57,7 @@ struct PodRecord {
   bool noted = false;          // its annotation names zones
   bool leaving = false;        // being deleted: its kubelet may release its resources at any time
   bool was_resized = false;    // it may hold less than it asks for
+  bool adds_claims = false;    // its status says that what its claims have comes on top
   uint32_t line = kNoLine;     // of the report's holdings
   std::vector<Charge> charges;
   // As promised here, whatever has become of the charges since; empty once a report has shown what
@@ -69,12 +70,17 @@ struct PodRecord {
   std::shared_ptr<const PodRequest> request;  // if it pins anything: for what-ifs
   // For the kubelet's algorithm; set if a kubelet has to align the pod.
   std::shared_ptr<const kubelet::PodDemand> demand;
+  // What it asks for with what its claims have; null: that is `demand`, which is the rest else.
+  std::shared_ptr<const kubelet::PodDemand> whole;
   // What it asks for since it was resized in place: the next report shows what came of it. Kubelets
   // that pin CPUs or memory mostly refuse that, and the pod keeps what it had.
   std::shared_ptr<const kubelet::PodDemand> resized;
   // What a promised pod most likely gets; null: it is refused, or that is not known.
   std::shared_ptr<const kubelet::Admission> given;
 
+  [[nodiscard]] const std::shared_ptr<const kubelet::PodDemand>& asks() const {
+    return whole ? whole : demand;
+  }
   [[nodiscard]] bool bound() const { return moment.bound != 0; }  // the API server says so
   // What the report counts of it is known to be free or not.
   [[nodiscard]] bool located() const { return line != kNoLine; }

@@ -2,14 +2,20 @@
 
 #include <deque>
 #include <memory>
+#include <plimsoll/views.hpp>
+#include <utility>
+#include <vector>
+
+#include "plugins/topology/base/amount.hpp"
+#include "plugins/topology/service/ledger_owner.hpp"
 
 namespace plimsoll::topology {
 namespace {
 
 using Asked = std::shared_ptr<Inquiry>;
 
-const LedgerService* ledger_of(void* self) {
-  return static_cast<const LedgerService*>(self);
+const LedgerOwner* ledger_of(void* self) {
+  return static_cast<const LedgerOwner*>(self);
 }
 
 void* ask(void* self, const plimsoll_pod* pod) {
@@ -36,15 +42,29 @@ int32_t zones(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint
   return *mask != 0 ? 1 : 0;
 }
 
+void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_str pod_uid,
+          plimsoll_list amounts) {
+  auto* owner = static_cast<LedgerOwner*>(self);
+  if (owner == nullptr) return;
+  std::vector<Charge> charges;
+  for (const auto& each : sdk::List<plimsoll_zone_amount>(amounts)) {
+    const int64_t amount = clamp_amount(each.amount);
+    if (amount <= 0) continue;
+    charges.push_back(
+        {each.zone, owner->host.resource_index(sdk::view(each.resource)), amount, amount});
+  }
+  owner->hold(sdk::view(holder), sdk::view(node), sdk::view(pod_uid), std::move(charges));
+}
+
 }  // namespace
 
-PublishedForecast::PublishedForecast(const sdk::Host& host, const LedgerService& ledger) {
+PublishedForecast::PublishedForecast(const sdk::Host& host, LedgerOwner& ledger) {
   static std::deque<plimsoll_zone_forecast> tables;  // a service stays as long as the process
   const auto* known = host.find_service<plimsoll_zone_forecast>(PLIMSOLL_ZONE_FORECAST_SERVICE,
                                                                 PLIMSOLL_ZONE_FORECAST_VERSION);
   const bool ours = known != nullptr && known->zones == &zones;
   table_ = ours ? const_cast<plimsoll_zone_forecast*>(known) : &tables.emplace_back();
-  *table_ = {sizeof *table_, 0, const_cast<LedgerService*>(&ledger), &ask, &end, &zones};
+  *table_ = {sizeof *table_, 0, &ledger, &ask, &end, &zones, &hold};
   if (!ours) {
     (void)host.publish(PLIMSOLL_ZONE_FORECAST_SERVICE, PLIMSOLL_ZONE_FORECAST_VERSION, table_);
   }

@@ -4,14 +4,14 @@
 #include <plimsoll/services/zone_forecast.h>
 #include <plimsoll/host.hpp>
 
-#include "plugins/topology/abi/ledger_service.hpp"
-
 namespace plimsoll::topology {
+
+class LedgerOwner;
 
 // Publishes it for as long as it lives; the ledger outlives it. Loop only.
 class PublishedForecast {
  public:
-  PublishedForecast(const sdk::Host& host, const LedgerService& ledger);
+  PublishedForecast(const sdk::Host& host, LedgerOwner& ledger);
   ~PublishedForecast() { table_->self = nullptr; }
   PublishedForecast(const PublishedForecast&) = delete;
   PublishedForecast& operator=(const PublishedForecast&) = delete;

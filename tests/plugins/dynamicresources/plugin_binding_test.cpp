@@ -335,7 +335,7 @@ class DeviceOrderTest : public ClaimBindingTest {
  protected:
   explicit DeviceOrderTest(const char* order = "topology")
       : ClaimBindingTest(Json{{"deviceOrder", order}}.dump()) {
-    table_ = {sizeof table_, 0, this, ask, [](void*, void*) {}, zones};
+    table_ = {sizeof table_, 0, this, ask, [](void*, void*) {}, zones, nullptr};
     EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_ZONE_FORECAST_SERVICE,
                                              PLIMSOLL_ZONE_FORECAST_VERSION, &table_));
     // Zone 0 by the standard name, 1 by a driver's own, and a card that says nothing.

@@ -158,8 +158,9 @@ inline std::string nrt_json(const ReportSpec& spec) {
 // One process: names as integers, and objects.
 class TopologyScene {
  public:
-  [[nodiscard]] PodRef pod(const PodSpec& spec) {
-    return decode_pod(pod_json(spec), symbols_).value();
+  [[nodiscard]] PodRef pod(const PodSpec& spec) { return read_pod(pod_json(spec)); }
+  [[nodiscard]] PodRef read_pod(const std::string& json) {
+    return decode_pod(json, symbols_).value();
   }
   [[nodiscard]] NrtObject nrt(const ReportSpec& spec) const {
     return parse_nrt(nrt_json(spec)).value();

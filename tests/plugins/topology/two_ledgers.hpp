@@ -50,6 +50,11 @@ class TwoLedgers {
   void unreserve(const plimsoll_pod& pod) {
     both("unreserve " + uid_of(pod), [&](Ledger& ledger) { ledger.unreserve(pod); });
   }
+  void hold(std::string_view holder, std::string_view node, std::string_view again,
+            const std::vector<Charge>& charges) {
+    both("hold " + std::string(holder),
+         [&](Ledger& ledger) { ledger.hold(holder, node, again, charges, 1); });
+  }
   void pass_time(int64_t now_ms) {
     both("pass_time", [&](Ledger& ledger) {
       if (ledger.due_ms() <= now_ms) ledger.pass_time(now_ms);

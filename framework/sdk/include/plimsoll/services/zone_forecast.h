@@ -1,6 +1,6 @@
 /* The service "plimsoll.io/zone-forecast", version 1: in which NUMA zones the kubelet is going to
- * put a pod's CPUs, memory and devices. NodeResourceTopologyMatch or TopologyScore publishes it.
- * Plain C.
+ * put a pod's CPUs, memory and devices, and what others than kubelets give away of the zones.
+ * NodeResourceTopologyMatch or TopologyScore publishes it. Plain C.
  */
 #ifndef PLIMSOLL_SERVICES_ZONE_FORECAST_H_
 #define PLIMSOLL_SERVICES_ZONE_FORECAST_H_
@@ -13,6 +13,14 @@ extern "C" {
 
 #define PLIMSOLL_ZONE_FORECAST_SERVICE "plimsoll.io/zone-forecast"
 #define PLIMSOLL_ZONE_FORECAST_VERSION 1
+
+/* An amount of a node's CPUs, memory or huge pages in one of its NUMA zones, in base units. */
+typedef struct plimsoll_zone_amount {
+  plimsoll_str resource;
+  uint32_t zone;
+  uint32_t reserved;
+  int64_t amount;
+} plimsoll_zone_amount;
 
 typedef struct plimsoll_zone_forecast {
   uint32_t size; /* bytes filled; grows only at the end */
@@ -27,6 +35,12 @@ typedef struct plimsoll_zone_forecast {
    * was promised there, or else those that it would get; 0: none, the kubelet does not tie it
    * there; -1: not known, or the kubelet would refuse it. Any thread that filters or scores. */
   int32_t (*zones)(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint64_t* mask);
+  /* What a holder (a resource claim), whatever its name, has of the node's zones though no kubelet
+   * gives it away (KEP-5517); a list of plimsoll_zone_amount. It replaces what the holder had; an
+   * empty list: nothing. `pod_uid`: the pod whose own requests name these amounts again, so that
+   * they count in these zones and not where the kubelet would put them; empty: none. Loop only. */
+  void (*hold)(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_str pod_uid,
+               plimsoll_list amounts);
 } plimsoll_zone_forecast;
 
 #ifdef __cplusplus
