@@ -395,7 +395,7 @@ class GangContest {
         until([this] { return is_labelled() ? refused_pods() > 0 : is_group_told(); });
     if (!told) return;
     measure_.told = seconds(Clock::now() - mark_);
-    if (until([this] { return refused_pods() >= load_.pods; }))
+    if (until([this] { return refused_pods() >= load_.pods; }, load_.patience_for_all))
       measure_.all_told = seconds(Clock::now() - mark_);
   }
   bool is_group_told() {
@@ -414,7 +414,11 @@ class GangContest {
 
   template <typename Check>
   bool until(const Check& check) {
-    const Clock::time_point end = Clock::now() + load_.patience;
+    return until(check, load_.patience);
+  }
+  template <typename Check>
+  bool until(const Check& check, Clock::duration patience) {
+    const Clock::time_point end = Clock::now() + patience;
     while (!check()) {
       if (Clock::now() > end || !watch_failure().empty()) return false;
       std::this_thread::sleep_for(10ms);

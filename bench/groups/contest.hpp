@@ -18,8 +18,10 @@ struct GangLoad {
   int zones = 2;   // of a node of 64 CPUs
   // How long the second gang stays refused before room comes free.
   std::chrono::milliseconds hold{20'000};
-  // That no step may exceed.
+  // That no step may exceed; and the last pod's verdict after the first, which not every scheduler
+  // writes.
   std::chrono::milliseconds patience{300'000};
+  std::chrono::milliseconds patience_for_all{30'000};
 };
 
 // Seconds; nothing: not within the patience.
