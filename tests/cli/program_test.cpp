@@ -173,13 +173,14 @@ TEST(PlimsollSimulate, BindsAndMakesVolumes) {
 }
 
 TEST(PlimsollSimulate, AllocatesResourceClaimsAndPlacesGroups) {
-  for (const std::string sample :
-       {"examples/clusters/claims/", "examples/clusters/pod-groups/", "examples/clusters/racks/"}) {
+  for (const std::string name :
+       {"claims", "pod-groups", "racks", "kueue", "jobset", "leaderworkerset"}) {
+    const std::string sample = "examples/clusters/" + name + "/";
     const Answer answer =
         plimsoll({"simulate", "--config", "examples/profiles/default-scheduler.yaml", "--cluster",
                   sample + "cluster.yaml", "--pods", sample + "pods.yaml", "--expect",
                   sample + "expected.yaml"});
-    EXPECT_EQ(answer.code, 0) << answer.out << answer.err;
+    EXPECT_EQ(answer.code, 0) << name << ": " << answer.out << answer.err;
   }
 }
 

@@ -1,4 +1,4 @@
-// kube-scheduler with the plugin NodeResourceTopologyMatch of scheduler-plugins compiled in, as
+// kube-scheduler with the plugins Coscheduling and NodeResourceTopologyMatch of scheduler-plugins compiled in, as
 // scheduler-plugins' own program has it: what bench/peers compares Plimsoll with.
 package main
 
@@ -10,9 +10,12 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme" // the plugin's args
+	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 	"sigs.k8s.io/scheduler-plugins/pkg/noderesourcetopology"
 )
 
 func main() {
-	os.Exit(cli.Run(app.NewSchedulerCommand(app.WithPlugin(noderesourcetopology.Name, noderesourcetopology.New))))
+	os.Exit(cli.Run(app.NewSchedulerCommand(
+		app.WithPlugin(coscheduling.Name, coscheduling.New),
+		app.WithPlugin(noderesourcetopology.Name, noderesourcetopology.New))))
 }
