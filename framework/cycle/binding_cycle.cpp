@@ -188,15 +188,6 @@ Nominating Bindings::nomination_after(const Attempt& attempt, const Status& stat
 void Bindings::binding_failed(const std::string& uid, const Status& status,
                               std::optional<Diagnosis> diagnosis) {
   const auto found = attempts_.find(uid);
-  if (found == attempts_.end()) return;
-  if (state_.is_decided_on(*found->second->pod)) {
-    // It comes back to its group, which is being tried. Nobody is to let it go meanwhile.
-    static_cast<void>(found->second->gate->cancel(""));
-    state_.deferred.push_back(Task{[this, uid, status, diagnosis = std::move(diagnosis)] {
-      binding_failed(uid, status, diagnosis);
-    }});
-    return;
-  }
   const std::unique_ptr<Attempt> attempt = std::move(found->second);
   attempts_.erase(found);
   attempt->count(status.rejected() ? metrics::AttemptResult::kUnschedulable

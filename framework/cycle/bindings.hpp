@@ -58,6 +58,8 @@ class Bindings {
   void clear() { attempts_.clear(); }
 
  private:
+  // Of a plugin, about a pod whose group is being tried and which does not wait yet.
+  void defer_answer(const std::string& uid, std::function<void()> answer);
   void begin_wait(Attempt& attempt);
   void expire(const std::string& uid, const std::string& plugin);
   void end_wait(Attempt& attempt);

@@ -219,7 +219,11 @@ GroupCycle::GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits
   state_.decided_on = group.id().key();
 }
 
+// The scheduler stops, where a member has a place still.
 GroupCycle::~GroupCycle() {
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    if (member->attempt != nullptr) state_.undo(*member->attempt);
+  }
   state_.decided_on.clear();
 }
 
@@ -300,7 +304,14 @@ Routine<> GroupCycle::attempt(bool again) {
   co_await commit(group, order);
 }
 
+void GroupCycle::finish_binding() {
+  if (!is_binding_) return;
+  slice_.never_pause();
+  static_cast<void>(go_on());
+}
+
 Routine<> GroupCycle::commit(QueuedGroup& group, const Order& order) {
+  is_binding_ = true;
   if (state_.metrics) {
     state_.metrics->group_attempt("scheduled", framework_->scheduler_name(),
                                   metrics::seconds_since(start_));
@@ -315,6 +326,7 @@ Routine<> GroupCycle::commit(QueuedGroup& group, const Order& order) {
   const bool again = std::ranges::any_of(members_, [&](const Member& member) {
     return member.attempt == nullptr && (may_evict || member.now.status.ok());
   });
+  is_back_ = true;
   state_.queue.reject_group(group, std::move(refusals_), state_.now_ms(), again);
   for (const Member& member : members_) {
     if (member.attempt != nullptr) continue;
@@ -338,7 +350,10 @@ Routine<> GroupCycle::commit(QueuedGroup& group, const Order& order) {
 }
 
 Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
-  const bool asks = for_want_of_room && error_.ok();
+  // Some may be gone, or the group: then nobody is to make room.
+  const bool is_news = for_want_of_room && error_.ok() && !state_.deferred.empty();
+  group.put_off = is_news && !group.put_off;
+  const bool asks = for_want_of_room && error_.ok() && !group.put_off;
   const Evictions evictions = asks ? evict(group) : Evictions();
   if (state_.metrics) {
     state_.metrics->group_attempt(!error_.ok()     ? "error"
@@ -375,7 +390,8 @@ Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   const bool reached = std::ranges::any_of(
       members_, [](const Member& m) { return m.fate != Member::Fate::kNotReached; });
   if (!error_.ok()) refusals_.clear();
-  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms());
+  is_back_ = true;
+  state_.queue.reject_group(group, std::move(refusals_), state_.now_ms(), group.put_off);
   for (const Member& member : members_) {
     co_await slice_.pause();
     switch (member.fate) {

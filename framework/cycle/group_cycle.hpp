@@ -71,7 +71,11 @@ class GroupCycle {
   };
   [[nodiscard]] End go_on();  // for a slice
   [[nodiscard]] QueuedGroup& group() const { return group_; }
+  // Once some are being bound, the others are not left alone: at a stop.
+  void finish_binding();
   [[nodiscard]] size_t size() const { return members_.size(); }  // pods that are decided on
+  // Of them, those that are not back in the queue, or beyond it.
+  [[nodiscard]] size_t undecided() const { return is_back_ ? 0 : members_.size(); }
 
  private:
   struct Verdict {
@@ -190,6 +194,8 @@ class GroupCycle {
   int64_t paused_ms_ = 0;         // of the thread's time
   const uint64_t nodes_changed_;  // LoopState::nodes_changed when it began
   End end_ = End::kInQueue;
+  bool is_back_ = false;
+  bool is_binding_ = false;
   bool holds_requeues_ = false;  // what plugins wake because of pods that may all be undone
   std::vector<ClusterEvent> requeues_;
   Routine<> routine_;  // last: goes before what it works on

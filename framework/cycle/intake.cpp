@@ -115,6 +115,7 @@ void Intake::place_resources() {
   known_resources_ = known;
   std::vector<PodRef> changed;
   for (const auto& [uid, pod] : unplaced_) {
+    if (state_.deferred_pods.contains(uid)) continue;  // a newer word about it waits
     if (PodRef now = reindexed(pod, state_.environment.symbols); now != pod) {
       changed.push_back(std::move(now));
     }
@@ -236,6 +237,7 @@ void Intake::handle(KindFollowed& message) {
              {{"kind", message.resource}, {"why", message.why}});
   }
   state_.lost_kinds.lost(message.resource, message.why, message.wanted, state_.now_ms());
+  if (state_.lost_kinds.blind()) ++state_.nodes_changed;
 }
 
 // All that wait are tried at once: what they need besides, they are told again.

@@ -30,13 +30,20 @@ void Bindings::end_wait(Attempt& attempt) {
   waiting_.erase(attempt.uid());
 }
 
+// A plugin may answer before all of the pod's group have been asked: it counts once they wait.
+void Bindings::defer_answer(const std::string& uid, std::function<void()> answer) {
+  const PodRef pod = state_.cluster.pod(uid);
+  if (pod && state_.is_decided_on(*pod)) state_.deferred.push_back(Task{std::move(answer)});
+}
+
 // waitingPod.Allow: the last one lets it go.
 void Bindings::allow(const std::string& uid, const std::string& plugin) {
   const auto found = attempts_.find(uid);
-  if (found == attempts_.end()) return;
+  if (found == attempts_.end())
+    return defer_answer(uid, [this, uid, plugin] { allow(uid, plugin); });
   Attempt& attempt = *found->second;
   const auto wait = attempt.waits.find(plugin);
-  if (wait == attempt.waits.end() || attempt.gate->cancelled()) return;
+  if (wait == attempt.waits.end()) return;
   state_.timers.erase(wait->second.timer);
   attempt.waits.erase(wait);
   if (!attempt.waits.empty()) return;
@@ -52,7 +59,9 @@ void Bindings::allow(const std::string& uid, const std::string& plugin) {
 void Bindings::reject(const std::string& uid, const std::string& plugin,
                       const std::string& message) {
   const auto found = attempts_.find(uid);
-  if (found == attempts_.end() || !found->second->waiting()) return;
+  if (found == attempts_.end())
+    return defer_answer(uid, [this, uid, plugin, message] { reject(uid, plugin, message); });
+  if (!found->second->waiting()) return;
   const Attempt& attempt = *found->second;
   if (attempt.waits.empty() && !plugin.empty()) return;  // all have allowed it
   if (state_.metrics && !attempt.waits.empty()) {

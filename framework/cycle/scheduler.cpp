@@ -187,6 +187,7 @@ void Scheduler::run() {
   while (!stop_asked()) {
     if (!turn(true)) wait_for_work();
   }
+  if (group_ != nullptr) group_->finish_binding();
   end_group();
   bindings_.drop_waiting();
   // Binds that left the loop are heard to the end, so that nothing is reported as failed that
@@ -326,7 +327,7 @@ void Scheduler::publish_stats() {
   state_.counters.assumed_pods = state_.cluster.assumed_count();
   state_.counters.queue = state_.queue.sizes();
   state_.counters.deciding_on_group = group_ != nullptr;
-  if (group_ != nullptr) state_.counters.queue.active += group_->size();
+  if (group_ != nullptr) state_.counters.queue.active += group_->undecided();
   state_.counters.classes = state_.placer.class_stats();
   state_.counters.waiting_on_permit = bindings_.waiting();
   state_.counters.binding = bindings_.unbound();

@@ -54,6 +54,10 @@ void Scheduler::go_on_with_group() {
   if (end == GroupCycle::End::kOutdated) {
     QueuedGroup& group = group_->group();
     group_ = nullptr;
+    if (state_.lost_kinds.blind()) {
+      state_.queue.reject_group(group, {}, state_.now_ms(), true);
+      return end_group();
+    }
     group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, group, true);
     end = group_->go_on();
   }

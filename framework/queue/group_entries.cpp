@@ -172,6 +172,10 @@ QueuedGroup& SchedulingQueue::join(QueuedPod& member, int64_t now_ms) {
 void SchedulingQueue::arrive(QueuedPod& member, int64_t now_ms) {
   QueuedGroup& group = join(member, now_ms);
   QueuedPod& entry = group.entry;
+  if (entry.flight_since) {
+    group.late = std::max(group.late, QueuedGroup::Late::kCame);
+    return;
+  }
   if (entry.place == QueuePlace::kInFlight) {  // the first one
     take_backoff(entry, member);
     return put_where_it_may(entry, now_ms);
@@ -290,6 +294,8 @@ void SchedulingQueue::take_member(std::string_view uid) {
 void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal> refusals,
                                    int64_t now_ms, bool again) {
   const uint64_t flight_since = end_flight(group.entry);
+  const QueuedGroup::Late late = std::exchange(group.late, QueuedGroup::Late::kNobody);
+  if (late == QueuedGroup::Late::kFailed) refusals.clear();
   if (group.members.empty()) {
     groups_.erase(group.id().key());
     return prune_events();
@@ -305,7 +311,7 @@ void SchedulingQueue::reject_group(QueuedGroup& group, std::vector<GroupRefusal>
   count_failure(group.entry, rejectors, pending, now_ms);
   group.failed_ms = again ? 0 : now_ms;
   group.refusals = std::move(refusals);
-  if (again) {
+  if (late != QueuedGroup::Late::kFailed && (again || late == QueuedGroup::Late::kCame)) {
     requeue(group.entry, Strategy::kImmediately, now_ms);
   } else {
     requeue_after_attempt(group.entry, flight_since, now_ms);
@@ -325,6 +331,11 @@ void SchedulingQueue::come_back(QueuedPod& member, Strategy strategy, int64_t no
   // Plugins are numbered by profile: what those of another one said counts as an error.
   if (entry.profile != member.profile) refusal = {member.pod, {}, {}};
   const bool failed = refusal.rejectors.empty() && refusal.pending.empty();
+  if (entry.flight_since) {
+    group.late =
+        std::max(group.late, failed ? QueuedGroup::Late::kFailed : QueuedGroup::Late::kCame);
+    return;
+  }
   const bool is_due = entry.place == QueuePlace::kActive || entry.place == QueuePlace::kBackoff;
   const bool is_gated = entry.place == QueuePlace::kUnschedulable && entry.gated_by;
   if (entry.place == QueuePlace::kErrorBackoff || (is_due && !failed)) return;

@@ -222,6 +222,7 @@ void SchedulingQueue::move(const std::vector<QueuedPod*>& pods, SeenEvent seen, 
 void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
   QueuedPod* pod = known(uid);
   if (pod == nullptr) return;
+  const PodRef activated = pod->pod;
   if (pod->place == QueuePlace::kInGroup) pod = &pod->group->entry;
   ClusterEvent event = force_activate_event();
   const Cause cause(*this, kForceActivate);
@@ -239,7 +240,7 @@ void SchedulingQueue::activate(std::string_view uid, int64_t now_ms) {
     case QueuePlace::kInGroup:
       return;
     case QueuePlace::kInFlight:
-      event.new_pod = pod->pod;
+      event.new_pod = activated;
       remember({std::move(event), {}});
       return;
   }

@@ -156,6 +156,9 @@ struct GroupRefusal {
 struct QueuedGroup {
   // What the group waits for, if it is gated.
   enum class Gate { kNone, kGroup, kQuorum, kMember };
+  // Who came into the group during an attempt on it: its Binding failed, if nothing better is
+  // known.
+  enum class Late { kNobody, kCame, kFailed };
 
   // Refusals after which one that runs in part is as any other.
   static constexpr uint32_t kMostRefusalsInFront = 5;
@@ -170,11 +173,13 @@ struct QueuedGroup {
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
-  std::string said;                    // of that, or of a binding that failed since
-  std::string told;                    // what the cycle last wrote about it,
-  std::string told_to;                 // into the object of this UID
-  int64_t failed_ms = 0;               // when no place was last found for it; 0: never, or since
-  size_t counted = 0;                  // of the members, in the sizes of its place
+  Late late = Late::kNobody;
+  bool put_off = false;   // nobody was evicted in the last attempt: news of it waited
+  std::string said;       // of that, or of a binding that failed since
+  std::string told;       // what the cycle last wrote about it,
+  std::string told_to;    // into the object of this UID
+  int64_t failed_ms = 0;  // when no place was last found for it; 0: never, or since
+  size_t counted = 0;     // of the members, in the sizes of its place
 
   [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
   [[nodiscard]] bool is_complete() const {
@@ -199,8 +204,8 @@ class SchedulingQueue {
 
   // ---- the cycle
   // The next pod, or null. It is in flight until reject(), fail() or done(). The entry of a group
-  // has `group` set: its members stay in it, until reject_group(). No pod may come into the group
-  // or leave it before that, but by take_member().
+  // has `group` set: its members stay in it, until reject_group(). No pod may leave the group
+  // before that, but by take_member().
   QueuedPod* pop();
   // A member that has found a place leaves the group and is in flight, as if it had been popped.
   void take_member(std::string_view uid);

@@ -53,14 +53,16 @@ const std::vector<std::string> kPlugins = {
     "ImageLocality",     "DefaultBinder",     "UnsupportedFeatures",
     "GangScheduling"};
 
-// Lets no pod through that is labelled so, in Permit, and holds those that are labelled "wait".
+// Lets no pod through that is labelled so, in Permit, and holds those that are labelled "wait", or
+// "moment" until it has said so.
 class Doorman {
  public:
   static constexpr const char* kName = "Doorman";
   explicit Doorman(sdk::Host host) : host_(std::move(host)) {}
   sdk::Status permit(plimsoll_cycle&, sdk::Pod pod, sdk::Node, int64_t& timeout_ms) {
     timeout_ms = 3'600'000;
-    if (pod.label("wait")) return sdk::Status::wait();
+    if (pod.label("moment")) host_.allow_waiting(pod.uid());
+    if (pod.label("wait") || pod.label("moment")) return sdk::Status::wait();
     return pod.label("deny") ? host_.unschedulable("not this one") : sdk::Status();
   }
   std::vector<plimsoll_event_interest> events() {
@@ -2686,6 +2688,38 @@ TEST_F(SliceTest, RoomThatComesFreeMeanwhileIsNotMissed) {
     EXPECT_EQ(bound({"c", "d"}), 2U);
     clear();
   }
+}
+
+TEST_F(SliceTest, WhoIsLetGoBeforeItWaitsDoesNotWait) {
+  node("n", "4");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    Json pod = pod_of(name, "1");
+    pod["metadata"]["labels"] = {{"moment", "yes"}};
+    world_.save_pod(pod);
+  }
+  GroupTest::group(4);
+  world_.step();
+  EXPECT_EQ(bound({"a", "b", "c", "d"}), 4U);
+}
+
+TEST_F(SliceTest, NobodyGoesForAGroupThatWasDeletedMeanwhile) {
+  for (int pause = 0; pause < 4; ++pause) {
+    SCOPED_TRACE(pause);
+    node("n", "4");
+    running("low", "4", "n", 0);
+    members({high_of("a", "2"), high_of("b", "2")});
+    world_.at_pause(pause, [&] {
+      world_.delete_group("g");
+      for (const char* name : {"a", "b"}) world_.delete_pod(name);
+    });
+    world_.step(3);
+    EXPECT_EQ(evicted(), "");
+    world_.delete_pod("low");
+  }
+  running("low", "4", "n", 0);
+  members({high_of("a", "2"), high_of("b", "2")});
+  world_.step();
+  EXPECT_EQ(evicted(), "low ") << "otherwise it does";
 }
 
 TEST_F(SliceTest, AStopInTheMiddleLeavesNothing) {

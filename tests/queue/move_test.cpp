@@ -354,6 +354,27 @@ TEST_F(GroupQueueTest, WhatHappensDuringItsAttemptIsNotMissed) {
   EXPECT_EQ(queue_.sizes().in_flight_events, 0U);
 }
 
+TEST_F(GroupQueueTest, WhoComesDuringItsAttemptIsTriedAtOnceAndWhoFailedLater) {
+  known("g", 1);
+  queue_.add(member("a"), now_);
+  queue_.add(member("b"), now_);
+  QueuedGroup& first = popped_group();
+  queue_.take_member("uid-b");
+  queue_.reject_group(first, {{member("a"), {kFit}, {}}}, now_, true);
+  queue_.done("uid-b");
+  QueuedGroup& second = popped_group();
+  queue_.add(member("c"), now_);
+  EXPECT_EQ(sizes(), (Counts{0, 0, 0, 0})) << "it is being tried";
+  queue_.reject_group(second, {{member("a"), {kFit}, {}}}, now_);
+  EXPECT_EQ(sizes(), (Counts{2, 0, 0, 0}));
+  QueuedGroup& third = popped_group();
+  queue_.restore(member("b"), {}, now_);
+  queue_.add(member("d"), now_);
+  queue_.reject_group(third, {{member("a"), {kFit}, {}}}, now_);
+  EXPECT_EQ(place("b"), "error-backoff");
+  EXPECT_EQ(sizes(), (Counts{0, 4, 0, 0}));
+}
+
 TEST_F(GroupQueueTest, WhoHasAPlaceLeavesAndMayComeBack) {
   known("g", 2);
   for (const char* name : {"a", "b", "c"}) queue_.add(member(name), now_);

@@ -142,7 +142,8 @@ Explanation Scheduler::explain_now(const ExplainRequest& request) {
 
   const Attempt* attempt = bindings_.find(uid);
   // The place that a pod has while its group is tried may be given back.
-  const bool is_tried = state_.is_decided_on(*pod) && state_.queue.entry(uid) != nullptr;
+  const bool is_tried =
+      attempt == nullptr && state_.is_decided_on(*pod) && state_.queue.entry(uid) != nullptr;
   if (const PodRef placed = state_.cluster.pod(uid); placed && !is_tried) {
     pod = placed;
     result.node = view(placed->node_name);

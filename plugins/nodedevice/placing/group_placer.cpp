@@ -82,12 +82,10 @@ void GroupPlacer::sign(Pod pod, sdk::Sink& sink) const {
 
 GroupAttempt GroupPlacer::begin(Pod pod) {
   const uint64_t decision = decision_on(pod);
-  if (decision == 0)
-    plan_ = nullptr;
-  else if (plan_ == nullptr || plan_->decision != decision)
-    plan_ = make_plan(pod, decision);
+  // Somebody may ask about another pod while a decision on a group pauses.
+  if (decision == 0) return {};
+  if (plan_ == nullptr || plan_->decision != decision) plan_ = make_plan(pod, decision);
   GroupAttempt made{plan_};
-  if (plan_ == nullptr) return made;
   const auto shape = plan_->shapes.find(shape_of(pod));
   if (shape != plan_->shapes.end()) made.shape = shape->second;
   return made;

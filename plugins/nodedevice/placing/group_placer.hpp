@@ -80,7 +80,7 @@ class GroupPlacer {
   const Allocator& allocator_;
   const DemandReader& demands_;
   const plimsoll_pod_groups* groups_ = nullptr;  // null: nobody keeps groups
-  std::shared_ptr<GroupPlan> plan_;              // of the last decision; null: that was on no group
+  std::shared_ptr<GroupPlan> plan_;              // of the last decision on a group
   sdk::CounterMetric plans_;
 };
 
