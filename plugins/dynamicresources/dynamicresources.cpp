@@ -1,5 +1,6 @@
 #include "plugins/dynamicresources/dynamicresources.hpp"
 
+#include <plimsoll/pod_groups.h>
 #include <plimsoll/services/pre_queueing_hint.h>
 
 #include <algorithm>
@@ -101,6 +102,7 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   }
   const auto attempt = std::make_shared<Attempt>();
   std::string refused;
+  const uint64_t group = pod->claims.count == 0 ? 0 : group_decision(pod);
   const auto want = [&](const ClaimStore::Entry& claim) {
     const plimsoll_meta& meta = claim.object->object.meta;
     Wanted wanted;
@@ -108,10 +110,12 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     wanted.name = view(meta.name);
     wanted.uid = claim.uid();
     wanted.asks = claim.asks;
-    wanted.allocated = claim.allocated();
+    if (claim.in_flight_in(group)) wanted.group = group;
+    wanted.allocated = claim.allocated() || wanted.group != 0;
     if (wanted.allocated && args_.node_allocatable) {
       wanted.results = claim.results();
-      wanted.taken = claim.object->reserved_for.count > 0 && !claim.reserved_for(pod.uid()) &&
+      const bool shared = claim.object->reserved_for.count > 0 && !claim.reserved_for(pod.uid());
+      wanted.taken = (shared || wanted.group != 0) &&
                      std::any_of(wanted.results.begin(), wanted.results.end(),
                                  [this](const DeviceResult& result) {
                                    const Device* device = store_->device(result);
@@ -159,6 +163,12 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   }
   host_.set_state(cycle, State{attempt, {}});
   return Status();
+}
+
+uint64_t DynamicResources::group_decision(Pod pod) const {
+  const auto* groups = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
+                                                               PLIMSOLL_POD_GROUPS_VERSION);
+  return groups == nullptr ? 0 : groups->decision(groups->self, pod.operator->(), nullptr, nullptr);
 }
 
 const DynamicResources::Attempt* DynamicResources::attempt(const plimsoll_cycle& cycle) const {

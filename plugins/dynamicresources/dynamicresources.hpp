@@ -77,6 +77,7 @@ class DynamicResources {
     std::string ns, name, uid;
     std::shared_ptr<const Claim> asks;
     bool allocated = false;
+    uint64_t group = 0;  // it is being allocated, for another pod, in this decision on their group
     std::string unusable;                        // why its devices cannot be used; empty: they can
     std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
     std::vector<std::string> alternatives;       // "request/subrequest" that it has
@@ -137,6 +138,8 @@ class DynamicResources {
   [[nodiscard]] std::string each_claim(sdk::Pod pod,
                                        const std::function<void(ClaimStore::Entry&)>& visit) const;
   [[nodiscard]] std::vector<Extended> extended_of(sdk::Pod pod) const;
+  // <plimsoll/pod_groups.h>; 0: it is decided on alone.
+  [[nodiscard]] uint64_t group_decision(sdk::Pod pod) const;
   // Nothing: the node lacks a resource that no class stands behind.
   [[nodiscard]] static std::optional<std::string> from_devices(const Attempt& attempt,
                                                                sdk::Node node);

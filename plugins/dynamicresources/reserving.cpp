@@ -62,8 +62,11 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
       return host_.error("claim " + wanted.ns + "/" + wanted.name +
                          " got allocated elsewhere in the meantime");
     }
-    tried->to_bind->push_back({wanted.ns, wanted.name, wanted.uid, !wanted.allocated, false});
-    if (!wanted.allocated) store_->decide(*claim, pod.uid(), std::move(allocations[next++]));
+    tried->to_bind->push_back(
+        {wanted.ns, wanted.name, wanted.uid, !wanted.allocated, false, nullptr, wanted.group});
+    if (!wanted.allocated) {
+      store_->decide(*claim, pod.uid(), std::move(allocations[next++]), group_decision(pod));
+    }
   }
   if (extended != nullptr) {
     store_->hold(pod.uid(), std::move(allocations.back()));

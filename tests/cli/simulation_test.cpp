@@ -691,5 +691,62 @@ TEST(PlimsollSimulation, CountsCpusOfClaimsOnce) {
   }
 }
 
+// Three nodes with a device and three CPUs each. Pods of a CPU each name one claim for a device.
+TEST(PlimsollSimulation, AGangThatSharesAClaimGetsOneAllocationOrNone) {
+  std::vector<json> cluster{{{"apiVersion", "resource.k8s.io/v1"},
+                             {"kind", "DeviceClass"},
+                             {"metadata", {{"name", "any"}}},
+                             {"spec", json::object()}}};
+  for (const char* name : {"n1", "n2", "n3"}) {
+    cluster.push_back(node(name, {{"cpu", "3"}, {"pods", "9"}}));
+    cluster.push_back({{"apiVersion", "resource.k8s.io/v1"},
+                       {"kind", "ResourceSlice"},
+                       {"metadata", {{"name", name}}},
+                       {"spec",
+                        {{"driver", "d.example.com"},
+                         {"nodeName", name},
+                         {"pool", {{"name", name}, {"generation", 1}, {"resourceSliceCount", 1}}},
+                         {"devices", {{{"name", "d"}}}}}}});
+  }
+  std::vector<json> pods;
+  const auto add_claim = [&](const std::string& name) {
+    const json ask{{"name", "r"}, {"exactly", {{"deviceClassName", "any"}}}};
+    pods.push_back({{"apiVersion", "resource.k8s.io/v1"},
+                    {"kind", "ResourceClaim"},
+                    {"metadata", {{"name", name}, {"namespace", "d"}}},
+                    {"spec", {{"devices", {{"requests", {ask}}}}}}});
+    return json{{{"name", "c"}, {"resourceClaimName", name}}};
+  };
+  // The first needs more CPUs than any node has, so it gets nothing and holds nothing.
+  for (const auto& [group, size] : {std::pair("wide", 4), std::pair("whole", 3)}) {
+    pods.push_back({{"apiVersion", "scheduling.k8s.io/v1beta1"},
+                    {"kind", "PodGroup"},
+                    {"metadata", {{"name", group}, {"namespace", "d"}}},
+                    {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", size}}}}}}}});
+    const json claims = add_claim(group);
+    for (int i = 0; i < size; ++i) {
+      pods.push_back(
+          pod(group + std::to_string(i), {{"cpu", "1"}},
+              {{"resourceClaims", claims}, {"schedulingGroup", {{"podGroupName", group}}}}));
+    }
+  }
+  for (const char* name : {"alone0", "alone1"})
+    pods.push_back(pod(name, {{"cpu", "1"}}, {{"resourceClaims", add_claim(name)}}));
+
+  const Simulated done = simulate(cluster, pods);
+  ASSERT_TRUE(done.result.is_object()) << done.err;
+  std::map<std::string, std::set<std::string>> nodes;
+  for (const json& each : done.result["pods"]) {
+    std::string of = each["pod"];
+    of.pop_back();
+    nodes[of].insert(each.value("node", ""));
+  }
+  EXPECT_EQ(nodes["d/wide"], std::set<std::string>{""}) << done.out;
+  EXPECT_EQ(nodes["d/whole"].size(), 1U) << done.out;
+  EXPECT_FALSE(nodes["d/whole"].contains("")) << done.out;
+  EXPECT_EQ(nodes["d/alone"].size(), 2U) << done.out;
+  EXPECT_FALSE(nodes["d/alone"].contains("")) << done.out;
+}
+
 }  // namespace
 }  // namespace plimsoll::test

@@ -219,6 +219,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     entry.uid_ = view(object->object.meta.uid);
     entry.asks = std::make_shared<const Claim>(read_claim(*object));
     entry.decision.reset();
+    entry.reserving.clear();
     entry.extended_of_ = pod_of_extended(object->object.meta);
     if (!entry.extended_of_.empty()) extended_.insert_or_assign(entry.extended_of_, key);
   }
@@ -237,6 +238,11 @@ void ClaimStore::tell(const Key& claim) {
   if (waiting == waiting_.end()) return;
   for (auto& then : waiting->second) host_.run_on_loop(0, std::move(then));
   waiting_.erase(waiting);
+}
+
+void ClaimStore::tell(const Entry& claim) {
+  const plimsoll_meta& meta = claim.object->object.meta;
+  tell(Key(view(meta.ns), view(meta.name)));
 }
 
 std::optional<std::pair<std::string, std::string>> ClaimStore::extended_claim(
@@ -374,14 +380,16 @@ const DeviceClass* ClaimStore::device_class(const std::string& name) const {
   return found == classes_.end() ? nullptr : &found->second;
 }
 
-void ClaimStore::decide(Entry& claim, std::string_view pod_uid, Allocation allocation) {
-  claim.decision =
-      std::make_unique<Decision>(Decision{std::string(pod_uid), std::move(allocation), {}});
+void ClaimStore::decide(Entry& claim, std::string_view pod_uid, Allocation allocation,
+                        uint64_t group) {
+  claim.decision = std::make_unique<Decision>(Decision{
+      .pod_uid = std::string(pod_uid), .allocation = std::move(allocation), .group = group});
   claim.earlier_owner.clear();
   recount(claim);
 }
 
 void ClaimStore::written(Entry& claim, std::string_view pod_uid, std::string version) {
+  const bool was_in_flight = claim.in_flight();
   if (!is_before(view(claim.object->object.meta.resource_version), version)) {
     claim.decision.reset();  // the watch was faster
   } else if (claim.decision == nullptr) {
@@ -392,13 +400,21 @@ void ClaimStore::written(Entry& claim, std::string_view pod_uid, std::string ver
     claim.decision->version = std::move(version);
   }
   recount(claim);
+  if (was_in_flight) tell(claim);
 }
 
 bool ClaimStore::forget(Entry& claim, std::string_view pod_uid) {
   if (!claim.in_flight() || claim.decision->pod_uid != pod_uid) return false;
   claim.decision.reset();
   recount(claim);
+  tell(claim);
   return true;
+}
+
+void ClaimStore::end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version) {
+  if (claim.reserving != pod_uid) return;
+  claim.reserving.clear();
+  if (!is_before(view(claim.object->object.meta.resource_version), version)) tell(claim);
 }
 
 }  // namespace plimsoll::dra

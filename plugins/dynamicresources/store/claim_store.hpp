@@ -40,7 +40,10 @@ namespace plimsoll::dra {
 struct Decision {
   std::string pod_uid;
   Allocation allocation;
-  std::string version;  // of the claim as our last write left it; empty: in flight
+  std::string version = {};  // of the claim as our last write left it; empty: in flight
+  // The decision on a pod group in which it was made (<plimsoll/pod_groups.h>); 0: in none. The
+  // group's other pods may build on it while it is in flight: all of them are bound, or none.
+  uint64_t group = 0;
 };
 
 class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
@@ -54,6 +57,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     // Another claim that had one of its devices when the watch showed that it has them, by our own
     // write; empty: none had.
     std::string earlier_owner;
+    // The pod for which it is being reserved; empty: none. Others wait, so that they do not all
+    // change it at once.
+    std::string reserving;
 
     [[nodiscard]] std::string_view uid() const { return sdk::view(object->object.meta.uid); }
     // It has devices, by its status or by a decision that is written.
@@ -62,6 +68,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     }
     [[nodiscard]] bool in_flight() const {
       return decision != nullptr && decision->version.empty();
+    }
+    [[nodiscard]] bool in_flight_in(uint64_t group) const {
+      return group != 0 && in_flight() && decision->group == group;
     }
     [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
     // Nobody but these pods has it.
@@ -110,14 +119,17 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // comes on top of what its pod asks for. Before the first event.
   void add_to_requests() { adds_to_requests_ = true; }
 
-  // Counts what the claim will have.
-  void decide(Entry& claim, std::string_view pod_uid, Allocation allocation);
+  // Counts what the claim will have. `group`: see Decision.
+  void decide(Entry& claim, std::string_view pod_uid, Allocation allocation, uint64_t group = 0);
   // The API server has it, in this version.
   void written(Entry& claim, std::string_view pod_uid, std::string version);
   // Takes a decision for this pod back that is not written. False: there is none.
   bool forget(Entry& claim, std::string_view pod_uid);
+  // Lets the next one reserve it, once the watch has shown this version.
+  void end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version = {});
 
-  // Runs `then` on the loop once the watch has shown the claim, a change of it, or that it is gone.
+  // Runs `then` on the loop once the watch has shown the claim, a change of it, or that it is gone;
+  // or once what was decided of it here is written, or taken back.
   void after_a_change(std::string_view ns, std::string_view name, std::function<void()> then) {
     waiting_[Key(ns, name)].push_back(std::move(then));
   }
@@ -184,6 +196,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void append_holder(std::string& out, const std::string& holder) const;
   [[nodiscard]] std::string other_owner(const Entry& claim) const;
   void tell(const Key& claim);
+  void tell(const Entry& claim);
 
   sdk::Host host_;
   DeviceNumbers numbers_;

@@ -153,6 +153,10 @@ void ClaimBinding::give_back(size_t at) {
 
 void ClaimBinding::end(const std::string& problem) {
   if (std::exchange(ended_, true)) return;
+  for (const ClaimToBind& each : *claims_) {
+    ClaimStore::Entry* entry = store_->find(each.ns, each.name);
+    if (entry != nullptr) store_->end_reserving(*entry, pod_.uid);
+  }
   if (told_) count_conditions(problem);
   done_(problem);
 }
@@ -199,8 +203,23 @@ void ClaimBinding::tell_the_pod() {
       });
 }
 
+// Once it has devices, and while none of our other pods changes it.
+bool ClaimBinding::may_reserve(ClaimStore::Entry& entry) {
+  if (entry.in_flight_in(claim().group) ||
+      (!entry.reserving.empty() && entry.reserving != pod_.uid)) {
+    wait_for(claim(), &ClaimBinding::look);
+    return false;
+  }
+  if (!entry.allocated()) {
+    fail("claim " + text() + " lost its devices in the meantime");
+    return false;
+  }
+  entry.reserving = pod_.uid;
+  return true;
+}
+
 void ClaimBinding::look() {
-  const ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
+  ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
   if (entry == nullptr || entry->uid() != claim().uid) {
     return fail("claim " + text() + " got deleted in the meantime");
   }
@@ -208,6 +227,7 @@ void ClaimBinding::look() {
     ++at_;
     return next();
   }
+  if (!claim().allocates && !may_reserve(*entry)) return;
   live_ = live_of(*entry->object);
   write();
 }
@@ -308,6 +328,8 @@ void ClaimBinding::write_status() {
 void ClaimBinding::finished(const Json& object) {
   claim().reserved = true;
   versions_[at_] = live_of(object).version;
+  if (ClaimStore::Entry* entry = store_->find(claim().ns, claim().name); entry != nullptr)
+    store_->end_reserving(*entry, pod_.uid, versions_[at_]);
   ++at_;
   next();
 }

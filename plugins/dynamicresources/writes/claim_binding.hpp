@@ -31,6 +31,8 @@ struct ClaimToBind {
   bool reserved = false;   // the API server knows that the pod has it
   // Of the claim for the pod's extended resources, which is made here: name and UID come with it.
   std::shared_ptr<const ExtendedAsk> extended = nullptr;
+  // Another pod gets it its devices: of this decision on their group. 0: it has them.
+  uint64_t group = 0;
 };
 
 class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
@@ -80,6 +82,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   void go_on();
   void look_later();  // whether the pod is still to be bound; again and again
   void give_back(size_t at);
+  [[nodiscard]] bool may_reserve(ClaimStore::Entry& entry);
   // Empty: the claim is the pod's, and ready.
   struct Standing {
     bool waits = false;

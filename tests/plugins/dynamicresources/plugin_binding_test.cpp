@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <plimsoll/pod_groups.h>
 #include <plimsoll/services/device_accounts.h>
 #include <plimsoll/services/zone_forecast.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class ClaimBindingTest : public testing::Test {
  protected:
@@ -242,6 +245,104 @@ TEST_F(ClaimBindingTest, AWriteThatArrivesLateGivesBack) {
   EXPECT_FALSE(world_.claim("default/late")["status"].contains("allocation"));
   EXPECT_TRUE(world_.claim("default/first")["status"].contains("allocation"));
   EXPECT_EQ(refusal("p-uid"), "cannot allocate all claims");
+}
+
+// Several pods that name one claim, decided on together.
+class GangTest : public ClaimBindingTest {
+ protected:
+  GangTest() {
+    table_.size = sizeof table_;
+    table_.self = this;
+    table_.decision = [](void* self, const plimsoll_pod*, void*,
+                         void (*)(void*, const plimsoll_pod*)) {
+      return static_cast<GangTest*>(self)->decision_;
+    };
+    EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_POD_GROUPS_SERVICE,
+                                             PLIMSOLL_POD_GROUPS_VERSION, &table_));
+    add_cards(2);
+    add_claim("shared");
+  }
+  ~GangTest() override { world_.plugin.reset(); }
+
+  struct Member {
+    sdk::Pod pod;
+    std::unique_ptr<sdk::FakeCycle> cycle;
+  };
+  [[nodiscard]] Member member(const std::string& name) {
+    return {sdk::Pod(&world_.pod(
+                {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
+                 {"spec",
+                  {{"containers", Json::array()},
+                   {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "shared"}}}}}}})),
+            std::make_unique<sdk::FakeCycle>()};
+  }
+  // Why it has no place; empty: it has one.
+  std::string place(Member& member) {
+    const auto begun = world_.plugin->pre_filter(*member.cycle, member.pod);
+    if (begun.code != PLIMSOLL_SUCCESS) return begun.reasons;
+    const auto verdict = world_.plugin->filter(*member.cycle, member.pod, *world_.nodes[0]);
+    if (verdict.code != PLIMSOLL_SUCCESS) return verdict.reasons;
+    return world_.plugin->reserve(*member.cycle, member.pod, *world_.nodes[0]).reasons;
+  }
+  void bind(Member& member) { (void)world_.plugin->pre_bind(*member.cycle, member.pod, "n"); }
+  [[nodiscard]] std::vector<std::string> users() {
+    std::vector<std::string> names;
+    for (const Json& user : world_.claim("default/shared")["status"]["reservedFor"])
+      names.push_back(user["name"]);
+    return names;
+  }
+
+  plimsoll_pod_groups table_{};
+  uint64_t decision_ = 7;
+};
+
+// The first to be bound is not the one that was placed first.
+TEST_F(GangTest, OneAllocationServesAllPodsThatShareTheClaim) {
+  std::vector<Member> members;
+  for (const char* name : {"a", "b", "c", "d"}) members.push_back(member(name));
+  for (Member& each : members) ASSERT_EQ(place(each), "");
+  decision_ = 0;  // it is made
+  for (const size_t each : {2, 3, 0, 1}) bind(members[each]);
+  world_.settle();
+  ASSERT_EQ(world_.host.completed.size(), 4U);
+  for (const auto& each : world_.host.completed) EXPECT_EQ(each.message, "");
+  EXPECT_THAT(users(), UnorderedElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(world_.claim("default/shared")["status"]["allocation"]["devices"]["results"].size(),
+            1U);
+  // Its protection, four reservations, and nobody was in the way of another.
+  EXPECT_EQ(world_.host.requests.size(), 5U);
+}
+
+TEST_F(GangTest, OthersDoNotBuildOnWhatIsNotWritten) {
+  Member first = member("a");
+  Member alone = member("alone");
+  Member other = member("other");
+  ASSERT_EQ(place(first), "");
+  decision_ = 0;
+  EXPECT_EQ(place(alone), "resource claim default/shared is in the process of being allocated");
+  decision_ = 8;
+  EXPECT_EQ(place(other), "resource claim default/shared is in the process of being allocated");
+}
+
+// The pod that was to get it its devices is not bound: the others are tried again, and the next
+// one allocates it.
+TEST_F(GangTest, WhatIsTakenBackIsNobodysAnyMore) {
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  ASSERT_EQ(place(second), "");
+  bind(second);
+  EXPECT_EQ(end(), "waits");
+  world_.plugin->unreserve(*first.cycle, first.pod, "n");
+  EXPECT_EQ(end(), "claim default/shared lost its devices in the meantime");
+  world_.plugin->unreserve(*second.cycle, second.pod, "n");
+  world_.host.completed.clear();
+  decision_ = 8;
+  Member again = member("b");
+  ASSERT_EQ(place(again), "");
+  bind(again);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_THAT(users(), ElementsAre("b"));
 }
 
 // The other book, as NodeDevice would keep it.
