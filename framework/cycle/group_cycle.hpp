@@ -136,7 +136,7 @@ class GroupCycle {
   [[nodiscard]] size_t scheduled() const { return placed_before_ + placed_; }
   [[nodiscard]] std::string quorum_message(size_t remaining) const;
 
-  // ---- within one domain of the network (domain_search.cpp)
+  // ---- within one domain of the network
   [[nodiscard]] Routine<bool> find_places_in_domains(const QueuedGroup& group, Order& order);
   [[nodiscard]] bool find_domains(const QueuedGroup& group, const std::vector<std::string>& keys,
                                   bool has_to);

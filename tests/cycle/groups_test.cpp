@@ -1748,6 +1748,11 @@ TEST(GroupDomains, NamesAndIndicesAreComparedAsNumbers) {
   EXPECT_TRUE(has_lower_index(*pod("w-9", ""), *pod("w-10", "")));
   EXPECT_TRUE(has_lower_index(*pod("job-x7", "2"), *pod("job-x3", "11")));
   EXPECT_TRUE(has_lower_index(*pod("w-99999999999999999999999", ""), *pod("w-abc", "")));
+  const PodRef leader = *decode_pod(
+      R"({"metadata":{"name":"s-2","namespace":"default",
+          "labels":{"leaderworkerset.sigs.k8s.io/worker-index":"0"}}})",
+      symbols);
+  EXPECT_TRUE(has_lower_index(*leader, *pod("s-2-1", "")));
   EXPECT_FALSE(has_lower_index(*pod("w-abc", ""), *pod("w-7", "")));
 }
 

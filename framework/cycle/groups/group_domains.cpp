@@ -1,6 +1,7 @@
 #include "framework/cycle/groups/group_domains.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -33,11 +34,17 @@ bool is_less(std::string_view a, std::string_view b) {
   return a.size() != b.size() ? a.size() < b.size() : a < b;
 }
 
+// Of Jobs and JobSets, and of LeaderWorkerSets, where the leader is 0.
+constexpr std::array<std::string_view, 2> kIndexLabels = {
+    "batch.kubernetes.io/job-completion-index", "leaderworkerset.sigs.k8s.io/worker-index"};
+
 // Digits; empty: it has none.
 std::string_view index_of(const plimsoll_pod& pod) {
-  const plimsoll_str* label =
-      find_label(pod.meta.labels, str("batch.kubernetes.io/job-completion-index"));
-  std::string_view text = view(label != nullptr ? *label : pod.meta.name);
+  std::string_view text = view(pod.meta.name);
+  for (const std::string_view name : kIndexLabels) {
+    const plimsoll_str* label = find_label(pod.meta.labels, str(name));
+    if (label != nullptr) text = view(*label);
+  }
   size_t begin = text.size();
   while (begin > 0 && is_digit(text[begin - 1])) --begin;
   text.remove_prefix(begin);
