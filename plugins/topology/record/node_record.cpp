@@ -2,13 +2,7 @@
 
 #include <algorithm>
 
-#include "plugins/topology/report/fingerprint.hpp"
-
 namespace plimsoll::topology {
-
-PodKey PodKey::of(std::string_view uid) {
-  return {xxh64(uid, 1), xxh64(uid, 2)};
-}
 
 // From the end: most pods are asked for soon after they came.
 PodRecord* NodeRecord::find(const PodKey& key) {
