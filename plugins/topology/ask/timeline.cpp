@@ -57,10 +57,11 @@ void hide_claims(const NodeRecord& node, NodeState& state, const Inquiry* asking
   AskedAgain again;
   if (asking != nullptr) again = asked_again(node, asking->asker, *asking->demand);
   std::map<std::pair<uint32_t, uint32_t>, int64_t> held;  // by zone and resource
-  for (const auto& [holder, claim] : node.claims) {
-    const bool own = again.rest != nullptr && claim.again == asking->asker;
-    for (const Charge& one : claim.charges) {
-      if (own && std::ranges::find(again.resources, one.resource) != again.resources.end()) continue;
+  for (const auto& [pod, charges] : node.claims) {
+    const bool own = again.rest != nullptr && pod == asking->asker;
+    for (const Charge& one : charges) {
+      if (own && std::ranges::find(again.resources, one.resource) != again.resources.end())
+        continue;
       int64_t& all = held[{one.zone_id, one.resource}];
       all = add_amounts(all, one.held);
     }

@@ -31,40 +31,46 @@ bool Ledger::tell_of_claims(NodeRecord& node, PodRecord& pod, const plimsoll_pod
   return true;
 }
 
-void Ledger::hold(std::string_view holder, std::string_view node_name, std::string_view again,
-                  std::vector<Charge> charges, int64_t now_ms) {
-  now_ms_ = now_ms;
-  const auto known = holders_.find(holder);
-  ClaimHeld now{again.empty() ? PodKey{} : PodKey::of(again), std::move(charges)};
-  ClaimHeld before;
-  NodeRecord* left = known == holders_.end() ? nullptr : known->second;
-  if (left != nullptr) {
-    const ClaimHeld& has = left->claims.find(holder)->second;
-    const bool stays = left->name == node_name && has.again == now.again;
-    if (stays && equal(has.charges, now.charges)) return;
-    before = std::move(left->claims.extract(left->claims.find(holder)).mapped());
+void Ledger::replace(Holding now, std::map<std::string_view, Concerned>& concerned) {
+  const PodKey again = now.again.empty() ? PodKey{} : PodKey::of(now.again);
+  if (const auto known = holders_.find(now.holder); known != holders_.end()) {
+    const auto [node, claim] = known->second;
+    if (node->name == now.node && claim->first == again && equal(claim->second, now.charges))
+      return;
+    Concerned& left = concerned[node->name];
+    left.node = node;
+    left.ease = Ease::kYes;
+    left.pods.insert(claim->first);
+    node->claims.erase(claim);
     holders_.erase(known);
   }
-  NodeRecord* node = now.charges.empty() ? nullptr : &nodes_.made(node_name);
-  if (left == nullptr && node == nullptr) return;
+  if (now.charges.empty()) return;
+  NodeRecord& node = nodes_.made(now.node);
+  Concerned& there = concerned[node.name];
+  there.node = &node;
+  there.pods.insert(again);
+  holders_.emplace(now.holder, HeldAt{&node, node.claims.emplace(again, std::move(now.charges))});
+}
+
+void Ledger::hold(std::vector<Holding> all, int64_t now_ms) {
+  now_ms_ = now_ms;
+  std::map<std::string_view, Concerned> concerned;
+  for (Holding& each : all) replace(std::move(each), concerned);
+  if (concerned.empty()) return;
   ++event_;
-  const PodKey after = now.again;
-  if (node != nullptr) {
-    node->claims.emplace(holder, std::move(now));
-    holders_.emplace(holder, node);
-  }
-  const auto change = [&](NodeRecord& at, Ease ease) {
-    for (const PodKey& each : {before.again, after}) {
-      if (PodRecord* pod = at.find(each)) ask_for_the_rest(at, *pod);
+  std::vector<NodeRecord*> left;
+  for (const auto& [name, change] : concerned) {
+    NodeRecord& node = *change.node;
+    for (PodRecord& pod : node.pods) {
+      if (change.pods.contains(pod.key)) ask_for_the_rest(node, pod);
     }
-    planner_.replan(at);
-    touch(at, ease);
-  };
-  if (node != nullptr && node != left) change(*node, Ease::kNo);
-  if (left == nullptr) return;
-  change(*left, Ease::kYes);
-  if (left->slot != UINT32_MAX) changes_.freed.push_back(left->slot);
-  forget_if_idle(*left);
+    planner_.replan(node);
+    touch(node, change.ease);
+    if (change.ease == Ease::kNo) continue;
+    left.push_back(&node);
+    if (node.slot != UINT32_MAX) changes_.freed.push_back(node.slot);
+  }
+  for (NodeRecord* node : left) forget_if_idle(*node);
 }
 
 }  // namespace plimsoll::topology

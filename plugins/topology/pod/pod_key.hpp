@@ -1,6 +1,7 @@
 #pragma once
 // A pod by its UID.
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -12,7 +13,7 @@ struct PodKey {
   uint64_t a = 0;
   uint64_t b = 0;
   [[nodiscard]] static PodKey of(std::string_view uid);
-  friend bool operator==(const PodKey&, const PodKey&) = default;
+  friend auto operator<=>(const PodKey&, const PodKey&) = default;
 };
 struct PodKeyHash {
   size_t operator()(const PodKey& key) const { return key.a; }

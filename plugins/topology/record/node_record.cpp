@@ -11,11 +11,6 @@ PodRecord* NodeRecord::find(const PodKey& key) {
   return pod == pods.rend() ? nullptr : &*pod;
 }
 
-bool NodeRecord::has_claims(const PodKey& pod) const {
-  return std::any_of(claims.begin(), claims.end(),
-                     [&](const auto& each) { return each.second.again == pod; });
-}
-
 NodeRecord::Doubt NodeRecord::doubt_now() const {
   if (awaited_until_ms != 0) return Doubt::kUnknown;
   if (report_gone) return Doubt::kGone;

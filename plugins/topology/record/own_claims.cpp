@@ -76,9 +76,9 @@ AskedAgain lessened(const PodDemand& asks, const Needs& held) {
 
 AskedAgain asked_again(const NodeRecord& node, const PodKey& pod, const PodDemand& asks) {
   Needs held;
-  for (const auto& [holder, claim] : node.claims) {
-    if (claim.again != pod) continue;
-    for (const Charge& one : claim.charges) add(held, one.resource, one.amount);
+  const auto [begin, end] = node.claims.equal_range(pod);
+  for (auto claim = begin; claim != end; ++claim) {
+    for (const Charge& one : claim->second) add(held, one.resource, one.amount);
   }
   return held.empty() ? AskedAgain() : lessened(asks, held);
 }

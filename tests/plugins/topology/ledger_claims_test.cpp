@@ -31,7 +31,7 @@ class LedgerClaims : public ::testing::Test {
     ledger_.report(scene_.nrt(spec), ++now_);
   }
   void hold(const std::string& claim, std::vector<Charge> charges, const std::string& again = "") {
-    ledger_.hold(claim, "n1", again, std::move(charges), ++now_);
+    ledger_.hold({{claim, "n1", again, std::move(charges)}}, ++now_);
   }
   bool reserve(const std::string& name, int count) {
     return ledger_.reserve(*scene_.pod(guaranteed(name, count)), kSlot, ++now_).complete;
@@ -69,7 +69,7 @@ TEST_F(LedgerClaims, AreInTheirZoneWhateverReportsShow) {
 }
 
 TEST_F(LedgerClaims, MayComeBeforeTheNodeAndMove) {
-  ledger_.hold("ns/c", "n2", "", cpus(1, 3), ++now_);
+  ledger_.hold({{"ns/c", "n2", "", cpus(1, 3)}}, ++now_);
   EXPECT_EQ(free(), (Free{16, 16}));
   ledger_.node_added("n2", 1);
   ReportSpec spec = cpu_report(1, {"16", "16"}, fingerprint_of({}), "single-numa-node");
@@ -170,7 +170,7 @@ TEST_F(LedgerClaims, AClaimIsItsPodsAloneWhetherThePodIsThereOrNot) {
   EXPECT_EQ(changed(other), Verdict::kCannotAlignContainer);
   Inquiry inquiry(*pod);
   EXPECT_TRUE(ledger_.ask().where(kSlot, inquiry, "uid-p", {}, {}));
-  EXPECT_EQ(reserve("p", 14), true);
+  EXPECT_TRUE(reserve("p", 14));
   EXPECT_EQ(free(), (Free{2, 4}));
   EXPECT_EQ(verdict(3), Verdict::kFits);
   EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
@@ -218,6 +218,25 @@ TEST_F(LedgerClaims, WhoAsksForNothingAgainStaysWhereItsAnnotationSays) {
   EXPECT_EQ(free(), (Free{14, 15}));
   hold("ns/c", cpus(0, 3), "uid-p");
   EXPECT_EQ(free(), (Free{13, 15}));
+}
+
+TEST_F(LedgerClaims, WhatManyHaveIsPlayedThroughOnce) {
+  for (const size_t holders : {8, 64}) {
+    ASSERT_TRUE(reserve("p" + std::to_string(holders), 1));
+    const size_t pods = holders == 8 ? 1 : 2;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < holders; ++i)
+      names.push_back(std::to_string(holders) + "/" + std::to_string(i));
+    for (const int64_t milli : {100, 50}) {
+      std::vector<Ledger::Holding> all;
+      for (const std::string& name : names)
+        all.push_back({name, "n1", name, {{0, PLIMSOLL_RESOURCE_CPU, milli, milli}}});
+      const uint64_t before = ledger_.replayed();
+      ledger_.hold(std::move(all), ++now_);
+      EXPECT_EQ(ledger_.replayed() - before, pods) << holders << " holders";
+    }
+  }
+  EXPECT_EQ(ledger_.ask().node(kSlot)->free[0], 16000 - 72 * 50 - 2000);
 }
 
 // With and without shortcuts the ledger says the same.
