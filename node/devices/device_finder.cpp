@@ -89,15 +89,18 @@ struct DeviceFinder::Search {
     }
   }
 
-  void add(const TypeRule& rule, const fs::path& folder) {
+  void add(const TypeRule& rule, const fs::path& folder, bool standard) {
     // A virtual function is its device's.
     if (!all_hold(folder, rule.match) || fs::exists(folder / "physfn")) return;
     FoundDevice device;
     device.type = rule.type;
     std::error_code error;
-    const std::string name = fs::canonical(folder, error).filename();
+    const fs::path path = fs::canonical(folder, error);
+    const std::string name = path.filename();
     if (is_address(name)) device.address = name;
+    if (standard && of_users.contains(path)) return;
     if (!seen.emplace(rule.type, name).second) return;
+    if (!standard) of_users.insert(path);
     if (!rule.id.empty()) device.id = sys_text(folder / rule.id).value_or("");
     if (device.id.empty()) device.id = name;
     place(device, folder);
@@ -123,6 +126,7 @@ struct DeviceFinder::Search {
   const Hardware* hardware;
   const PciTree tree;
   std::set<std::pair<std::string, std::string>> seen;
+  std::set<fs::path> of_users;  // devices of which the table given says what they are
   FoundDevices found;
 };
 
@@ -143,7 +147,8 @@ FoundDevices DeviceFinder::find(const Hardware* hardware) {
   Search search(options_.sys, hardware);
   for (const auto* rules : {&options_.rules, &standard_type_rules()}) {
     for (const TypeRule& rule : *rules) {
-      for (const fs::path& folder : sys_paths(options_.sys, rule.devices)) search.add(rule, folder);
+      for (const fs::path& folder : sys_paths(options_.sys, rule.devices))
+        search.add(rule, folder, rules != &options_.rules);
     }
   }
   find_nvidia(search);

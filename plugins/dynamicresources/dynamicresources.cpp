@@ -53,7 +53,8 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
       store_(host, kStore,
              [host, this] {
                return std::make_shared<ClaimStore>(host, cel_judge(host),
-                                                   Inventory::Gates{args_.list_attributes});
+                                                   Inventory::Gates{args_.list_attributes},
+                                                   args_.node_allocatable);
              }),
       none_(host.reason("cannot allocate all claims")),
       elsewhere_(host.reason("resourceclaim not available on the node")),
@@ -68,7 +69,10 @@ DynamicResources::DynamicResources(sdk::Host host, std::string_view args_json)
     throw std::runtime_error(
         "featureGates.DRAListTypeAttributes: must be the same in all profiles");
   }
-  if (args_.node_allocatable) store_->add_to_requests();
+  if (store_->adds_to_requests() != args_.node_allocatable) {
+    throw std::runtime_error(
+        "featureGates.DRANodeAllocatableResources: must be the same in all profiles");
+  }
   static const plimsoll_pre_queueing_hint kNamedOnly{sizeof kNamedOnly, 0, nullptr, &named_only};
   static_cast<void>(host_.publish(  // the first one's stays
       PLIMSOLL_PRE_QUEUEING_HINT_SERVICE_PREFIX + std::string(kName),

@@ -5,6 +5,7 @@
 #include "plugins/topology/ask/explain_text.hpp"
 #include "plugins/topology/pod/signature.hpp"
 #include "plugins/topology/record/zones_annotation.hpp"
+#include "plugins/topology/verdict/judgement.hpp"
 
 namespace plimsoll::topology {
 
@@ -104,7 +105,8 @@ Hint NodeResourceTopologyMatch::hint(Pod pod, const plimsoll_event& event) {
 // Judges like Filter: the node as it is, and with the nominated pods that come before this pod.
 bool NodeResourceTopologyMatch::fits_again(Refusals::Kind* kind, Pod pod, Node node) {
   const uint32_t slot = node.slot();
-  if (kind == nullptr || kind->inquiry == nullptr) {
+  // What a kind is told is no answer for a pod that may have claims of its own.
+  if (kind == nullptr || kind->inquiry == nullptr || pod->resource_claims.count != 0) {
     Asked asked = ask(pod);
     return judge(nullptr, asked, node).fits() && fits_beside_nominated(pod, node);
   }
@@ -142,6 +144,7 @@ NodeResourceTopologyMatch::Asked NodeResourceTopologyMatch::ask(Pod pod) const {
   Asked asked;
   asked.pod = ledger_.read(*pod);
   if (by_kubelet()) asked.inquiry = asked.pod->inquiry;
+  if (asked.inquiry != nullptr) asked.inquiry->ask_for(*pod);
   return asked;
 }
 

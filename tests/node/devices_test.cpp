@@ -362,6 +362,26 @@ TEST_F(DevicesTest, CardsOfOtherVendorsAreFoundByTheirDrivers) {
   }
 }
 
+TEST_F(DevicesTest, WhatATableSaysOfADeviceNoStandardRuleSaysOtherwise) {
+  const auto rules = parse_type_rules(R"({"types": [
+    {"type": "npu", "match": {"vendor": "0x19e5", "device": "0xd802"},
+     "resources": {"example.com/npu": "100"}}]})");
+  ASSERT_TRUE(rules) << rules.error().message;
+  for (const auto& [address, model] :
+       {std::pair("0000:41:00.0", "0xd802"), std::pair("0000:42:00.0", "0xd801")}) {
+    machine_.add(
+        {"pci0000:40", "0000:40:01.0", address},
+        {{"vendor", "0x19e5"}, {"device", model}, {"driver", "->../devdrv_device_driver"}});
+  }
+  start(*rules);
+  look();
+  ASSERT_EQ(found_.devices.size(), 2U);
+  EXPECT_EQ(found_.devices[0].type, "gpu");
+  EXPECT_EQ(found_.devices[0].address, "0000:42:00.0");
+  EXPECT_EQ(found_.devices[1].type, "npu");
+  EXPECT_EQ(found_.devices[1].address, "0000:41:00.0");
+}
+
 TEST_F(DevicesTest, NicsHaveFunctionsAndNeedAPort) {
   machine_.add({"pci0000:40", "0000:40:01.0", "0000:41:00.0"},
                {{"infiniband/mlx5_0/ports/1/state", "1: DOWN"},

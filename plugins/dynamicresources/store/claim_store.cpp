@@ -73,10 +73,11 @@ ClaimStore::Other::~Other() {
   for (const DeviceResult& result : gone_) allocated_.add(result);
 }
 
-ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates)
+ClaimStore::ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates, bool adds_to_requests)
     : host_(std::move(host)),
       inventory_(numbers_, std::move(judge), gates),
-      books_(host_, inventory_, allocated_) {
+      books_(host_, inventory_, allocated_),
+      adds_to_requests_(adds_to_requests) {
   publish();
   publish_state();
 }

@@ -89,7 +89,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     std::vector<DeviceResult> counted;
   };
 
-  ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates);
+  // `adds_to_requests`: the gate DRANodeAllocatableResources is on: what a claim has of its node's
+  // CPUs and the like comes on top of what its pod asks for.
+  ClaimStore(sdk::Host host, Judge judge, Inventory::Gates gates, bool adds_to_requests);
   ~ClaimStore();
   ClaimStore(const ClaimStore&) = delete;
   ClaimStore& operator=(const ClaimStore&) = delete;
@@ -112,12 +114,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   // The NUMA zone of a device; -1: it has none, or nobody knows.
   [[nodiscard]] int zone_of(const KnownDevice& device) const { return books_.zone_of(device); }
   [[nodiscard]] bool lists_attributes() const { return inventory_.gates().list_attributes; }
+  [[nodiscard]] bool adds_to_requests() const { return adds_to_requests_; }
   // Whether any device is, or takes, part of its node's CPUs or the like.
   [[nodiscard]] bool any_allocatable() const { return inventory_.any_allocatable(); }
-
-  // The gate DRANodeAllocatableResources is on: what a claim has of its node's CPUs and the like
-  // comes on top of what its pod asks for. Before the first event.
-  void add_to_requests() { adds_to_requests_ = true; }
 
   // Counts what the claim will have. `group`: see Decision.
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation, uint64_t group = 0);
@@ -203,7 +202,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   Inventory inventory_;
   Allocated allocated_{numbers_};
   DeviceBooks books_;
-  bool adds_to_requests_ = false;
+  const bool adds_to_requests_;
   std::map<Key, Entry> claims_;
   std::map<Key, std::vector<std::function<void()>>> waiting_;
   std::map<std::string, Key, std::less<>> extended_;     // claims for extended resources, by pod

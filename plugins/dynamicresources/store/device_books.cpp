@@ -49,7 +49,10 @@ DeviceBooks::DeviceBooks(sdk::Host host, const Inventory& inventory, Allocated& 
 
 DeviceBooks::~DeviceBooks() {
   if (accounts_ != nullptr) accounts_->join(accounts_->self, nullptr, nullptr);
-  for (const auto& [holder, held] : held_) tell(holder, {});
+  const std::set<std::string> all = all_holders();
+  held_.clear();
+  told_.clear();
+  tell(all);
 }
 
 void DeviceBooks::start() {
@@ -64,7 +67,13 @@ void DeviceBooks::start() {
       static_cast<DeviceBooks*>(ctx)->node_changed(sdk::view(node));
     });
   }
-  for (const auto& [holder, held] : held_) tell(holder, held);
+  tell(all_holders());
+}
+
+std::set<std::string> DeviceBooks::all_holders() const {
+  std::set<std::string> all;
+  for (const auto& [holder, held] : held_) all.insert(holder);
+  return all;
 }
 
 void DeviceBooks::claim_counted(const std::string& holder, Held now) {
@@ -79,45 +88,88 @@ void DeviceBooks::claim_counted(const std::string& holder, Held now) {
     }
     held_.erase(known);
   }
-  tell(holder, now);
-  if (now.results.empty()) return;
+  if (now.results.empty()) {
+    told_.erase(holder);
+    return tell({holder});
+  }
   for (const DeviceResult& each : now.results) {
     holders_[{each.driver, each.pool, each.device}].insert(holder);
   }
   held_.emplace(holder, std::move(now));
+  tell({holder});
 }
 
-void DeviceBooks::tell(const std::string& holder, const Held& held) const {
-  if (accounts_ != nullptr) tell_accounts(holder, held);
-  if (ledger_ != nullptr) tell_ledger(holder, held);
-}
-
-// A device without a zone is in none of the ledger's columns. While a driver has taken its slices
-// away, what it gave away stays where it was.
-void DeviceBooks::tell_ledger(const std::string& holder, const Held& held) const {
-  std::map<int, Footprint> by_zone;
-  std::string node;
-  for (const DeviceResult& each : held.results) {
-    const KnownDevice* known = inventory_.find(each.driver, each.pool, each.device);
-    if (known == nullptr) return;
-    if (each.admin_access || !is_mapped(*known->device)) continue;
-    const int zone = zone_of(*known);
-    const std::string at = node_of_device(*known);
-    if (zone < 0 || at.empty()) continue;
-    node = at;
-    Footprint& there = by_zone[zone];
-    there.resize(1);
-    static_cast<void>(add_device(there[0], *known->device, each));  // Filter says what is wrong
+void DeviceBooks::tell(const std::set<std::string>& holders) {
+  static const Held nothing;
+  for (const std::string& each : holders) {
+    const auto held = held_.find(each);
+    if (held != held_.end() && ledger_ != nullptr) look(each, held->second);
+    if (accounts_ != nullptr) tell_accounts(each, held == held_.end() ? nothing : held->second);
   }
-  std::vector<plimsoll_zone_amount> all;
-  for (const auto& [zone, claims] : by_zone) {
-    for (const plimsoll_claim_amount& each : amounts(claims)) {
-      if (each.mapped > 0)
-        all.push_back({each.resource, static_cast<uint32_t>(zone), 0, each.mapped});
+  tell_ledger(holders);
+}
+
+// A device without a zone is in none of the ledger's columns. While a driver has taken its slice
+// away, what it gave away of a device stays where it was.
+bool DeviceBooks::look(const std::string& holder, const Held& held) {
+  std::map<DeviceName, Told> now;
+  std::map<DeviceName, Footprint> taken;
+  auto& before = told_[holder];
+  for (const DeviceResult& each : held.results) {
+    if (each.admin_access) continue;
+    const DeviceName name{each.driver, each.pool, each.device};
+    const KnownDevice* known = inventory_.find(each.driver, each.pool, each.device);
+    if (known == nullptr) {
+      if (const auto was = before.find(name); was != before.end()) now.insert(*was);
+      continue;
+    }
+    if (!is_mapped(*known->device)) continue;
+    const int zone = zone_of(*known);
+    std::string node = node_of_device(*known);
+    if (zone < 0 || node.empty()) continue;
+    now[name] = {std::move(node), static_cast<uint32_t>(zone), {}};
+    Footprint& all = taken[name];
+    all.resize(1);
+    static_cast<void>(add_device(all[0], *known->device, each));  // Filter says what is wrong
+  }
+  for (const auto& [name, all] : taken) {
+    for (const plimsoll_claim_amount& each : amounts(all)) {
+      const std::string_view resource = sdk::view(each.resource);
+      // The others' names are anything that somebody wrote into a slice.
+      const bool counts =
+          resource == "cpu" || resource == "memory" || resource.starts_with("hugepages-");
+      if (counts && each.mapped > 0) now[name].amounts.emplace_back(resource, each.mapped);
     }
   }
-  ledger_->hold(ledger_->self, sdk::str(holder), sdk::str(node), sdk::str(held.again),
-                sdk::list_of<plimsoll_zone_amount>(all));
+  const bool is_news = before != now;
+  if (now.empty()) {
+    told_.erase(holder);
+  } else {
+    before = std::move(now);
+  }
+  return is_news;
+}
+
+void DeviceBooks::tell_ledger(const std::set<std::string>& holders) const {
+  if (ledger_ == nullptr || holders.empty()) return;
+  std::vector<plimsoll_zone_holding> all;
+  std::vector<std::vector<plimsoll_zone_amount>> parts;
+  parts.reserve(holders.size());
+  for (const std::string& holder : holders) {
+    plimsoll_zone_holding& now = all.emplace_back();
+    now.holder = sdk::str(holder);
+    const auto told = told_.find(holder);
+    if (told == told_.end()) continue;
+    now.node = sdk::str(told->second.begin()->second.node);
+    now.pod_uid = sdk::str(held_.at(holder).again);
+    auto& amounts = parts.emplace_back();
+    for (const auto& [name, device] : told->second) {
+      for (const auto& [resource, amount] : device.amounts)
+        amounts.push_back({sdk::str(resource), device.zone, 0, amount});
+    }
+    now.amounts = sdk::list_of<plimsoll_zone_amount>(amounts);
+  }
+  ledger_->hold(ledger_->self, sdk::list_of<plimsoll_zone_holding>(all));
 }
 
 void DeviceBooks::tell_accounts(const std::string& holder, const Held& held) const {
@@ -165,7 +217,7 @@ void DeviceBooks::slice_changed(const std::string& slice, Concerned before) {
   Concerned all = concerned_by(slice);
   all.holders.merge(before.holders);
   all.nodes.merge(before.nodes);
-  for (const std::string& each : all.holders) tell(each, held_.at(each));
+  tell(all.holders);
   if (accounts_ == nullptr) return;
   for (const std::string& each : all.nodes) node_changed(each);
 }
@@ -191,7 +243,8 @@ void DeviceBooks::node_changed(std::string_view node) {
   before = std::move(now);
   if (before.empty()) elsewhere_.erase(elsewhere_.find(node));
   if (ledger_ == nullptr) return;
-  for (const std::string& each : moved) tell_ledger(each, held_.at(each));
+  std::erase_if(moved, [this](const std::string& each) { return !look(each, held_.at(each)); });
+  tell_ledger(moved);
 }
 
 }  // namespace plimsoll::dra

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "plugins/dynamicresources/allocator/allocated.hpp"
@@ -55,9 +56,19 @@ class DeviceBooks {
 
  private:
   using DeviceName = std::array<std::string, 3>;  // driver, pool, device
-  void tell(const std::string& holder, const Held& held) const;
+  // What a holder has of one device, in base units.
+  struct Told {
+    std::string node;
+    uint32_t zone = 0;
+    std::vector<std::pair<std::string, int64_t>> amounts;  // by resource
+    friend bool operator==(const Told&, const Told&) = default;
+  };
+  [[nodiscard]] std::set<std::string> all_holders() const;
+  void tell(const std::set<std::string>& holders);
   void tell_accounts(const std::string& holder, const Held& held) const;
-  void tell_ledger(const std::string& holder, const Held& held) const;
+  // Sets what the ledger is to be told. False: that is what it was told.
+  bool look(const std::string& holder, const Held& held);
+  void tell_ledger(const std::set<std::string>& holders) const;
   void node_changed(std::string_view node);
 
   sdk::Host host_;
@@ -67,6 +78,7 @@ class DeviceBooks {
   const plimsoll_zone_forecast* ledger_ = nullptr;      // the same
   std::map<std::string, Held> held_;                    // by holder
   std::map<DeviceName, std::set<std::string>> holders_;
+  std::map<std::string, std::map<DeviceName, Told>> told_;  // by holder
   // Devices in the other book, by node.
   std::map<std::string, std::set<DeviceName>, std::less<>> elsewhere_;
 };

@@ -34,6 +34,7 @@ void Glances::look(const NodeRecord& node) {
   glance.counts = own.cells;
   glance.brief = kubelet::Brief(*glance.model, node.since.likely);
   glance.leaving = glance.view->leaving != 0;
+  glance.claims = !node.claims.empty();
   columns_.put(slot, report.model, glance.brief, glance.counts, *glance.view);
 }
 

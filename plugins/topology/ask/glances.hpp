@@ -19,6 +19,7 @@ struct Glance {
   uint32_t count = 0;
   kubelet::Brief brief;
   bool leaving = false;
+  bool claims = false;  // some have a part of its zones
 
   // The zone that a plain pod gets where QuickPlan::zone_of decides; or kNoZone. `plan`: that of
   // the node, set if it was needed.

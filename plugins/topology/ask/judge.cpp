@@ -102,7 +102,7 @@ Judgement judge_since(const NodeRecord& node, const Since& since, Inquiry& pod) 
 Judgement judge_what_if(const NodeRecord& node, Inquiry& pod, std::span<const plimsoll_str> without,
                         std::span<const PodDemand* const> with) {
   const NodeReport& report = node.report;
-  const Timeline timeline(node, keys_of(without));
+  const Timeline timeline(node, keys_of(without), &pod);
   if (!timeline.unknown) {
     Since since = timeline.replay(pod.scratch);
     bring(*report.model, since.likely, with, pod.scratch);
@@ -164,7 +164,9 @@ Judgement judge(const NodeRecord& node, Inquiry& pod) {
   if (node.stopped()) return told(node, uncertain());
   const Judgement judgement{node.lessons.verdict(*pod.demand), Judgement::kNoResource};
   if (!judgement.fits() || lands_side_by_side(node, pod)) return told(node, judgement);
-  return told(node, judge_since(node, node.since, pod));
+  const Judgement since = judge_since(node, node.since, pod);
+  if (since.fits() || node.report.exact || !node.has_claims(pod.asker)) return told(node, since);
+  return told(node, judge_what_if(node, pod, {}, {}));  // it may be kept out by claims of its own
 }
 
 Judgement judge_changed(const NodeRecord& node, Inquiry& pod, std::span<const plimsoll_str> without,

@@ -82,7 +82,8 @@ Judgement Questions::judge(uint32_t slot, Inquiry& pod) const {
   const Glance& glance = glances_.at(slot);
   Judgement quick;
   if (glance.counts != nullptr &&
-      judge_quickly(*glance.model, glance.counts, glance.brief, pod, quick)) {
+      judge_quickly(*glance.model, glance.counts, glance.brief, pod, quick) &&
+      (quick.fits() || !glance.claims)) {
     return quick;
   }
   const NodeRecord* node = nodes_.in(slot);
@@ -143,10 +144,10 @@ std::optional<Whereabouts> Questions::where(uint32_t slot, Inquiry& pod, std::st
     if (own->covered || !own->demand || !own->given || !own->given->admitted()) return std::nullopt;
     return whereabouts_of(model, *own->demand, *own->given);
   }
-  if (without.empty()) {
+  if (without.empty() && !node->has_claims(pod.asker)) {
     pod.state = node->since.likely;
   } else {
-    const Timeline timeline(*node, keys_of(without));
+    const Timeline timeline(*node, keys_of(without), &pod);
     if (timeline.unknown || timeline.unclear) return std::nullopt;
     pod.state = timeline.replay(pod.scratch).likely;
   }

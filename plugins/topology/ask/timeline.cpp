@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
+#include <map>
+#include <utility>
 
 #include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/possible/arrival.hpp"
 #include "plugins/topology/possible/room.hpp"
+#include "plugins/topology/record/own_claims.hpp"
 
 namespace plimsoll::topology {
 
@@ -30,51 +32,55 @@ void add_pending(const Allocation& held, bool all, std::vector<Allocation>& pend
 
 // A report of counts shows neither CPUs nor devices that only init containers of a pod needed and
 // that the pod keeps, and nothing of what claims have, of memory neither.
-void hide(const kubelet::NodeModel& model, NodeState& state, const std::vector<Charge>& charges,
-          bool of_claims) {
-  for (const Charge& charge : charges) {
-    const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
-    if (charge.held == 0 || zone == model.zone_ids.end()) continue;
-    const auto column = static_cast<size_t>(zone - model.zone_ids.begin());
-    int64_t* free = nullptr;
-    int64_t amount = charge.held;
-    if (charge.resource == kubelet::kCpuResource) {
-      amount = (amount + (of_claims ? 999 : 0)) / 1000;
-      if (!state.knows_cpus()) free = &state.cpu(model)[column];
-    } else if (const uint32_t row = model.device_row(charge.resource);
-               row != kubelet::kNoResourceRow && !model.devices[row].listed()) {
-      free = &state.devices(model, row)[column];
-    } else if (const uint32_t of = model.memory_row(charge.resource);
-               of_claims && of != kubelet::kNoResourceRow) {
-      free = &state.memory(model, of)[column];
-    }
-    if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
+void hide(const kubelet::NodeModel& model, NodeState& state, const Charge& charge, bool of_claims) {
+  const auto zone = std::find(model.zone_ids.begin(), model.zone_ids.end(), charge.zone_id);
+  if (charge.held == 0 || zone == model.zone_ids.end()) return;
+  const auto column = static_cast<size_t>(zone - model.zone_ids.begin());
+  int64_t* free = nullptr;
+  int64_t amount = charge.held;
+  if (charge.resource == kubelet::kCpuResource) {
+    amount = amount / 1000 + (of_claims && amount % 1000 > 0 ? 1 : 0);
+    if (!state.knows_cpus()) free = &state.cpu(model)[column];
+  } else if (const uint32_t row = model.device_row(charge.resource);
+             row != kubelet::kNoResourceRow && !model.devices[row].listed()) {
+    free = &state.devices(model, row)[column];
+  } else if (const uint32_t of = model.memory_row(charge.resource);
+             of_claims && of != kubelet::kNoResourceRow) {
+    free = &state.memory(model, of)[column];
   }
+  if (free != nullptr) *free = std::max<int64_t>(0, *free - amount);
 }
 
-// A claim that its pod asks for again is hidden as soon as the pod is there: until then the pod has
-// to find room for all that it asks for.
-void hide_claims(const NodeRecord& node, NodeState& state) {
-  std::unordered_set<PodKey, PodKeyHash> here;
-  for (const auto& [holder, claim] : node.claims) {
-    const bool asked_again = claim.again != PodKey{};
-    if (asked_again && here.empty()) {
-      for (const PodRecord& pod : node.pods) here.insert(pod.key);
+// All that claims have of a zone is rounded once. `asking` has what it asks for again already.
+void hide_claims(const NodeRecord& node, NodeState& state, const Inquiry* asking) {
+  if (node.claims.empty()) return;
+  AskedAgain again;
+  if (asking != nullptr) again = asked_again(node, asking->asker, *asking->demand);
+  std::map<std::pair<uint32_t, uint32_t>, int64_t> held;  // by zone and resource
+  for (const auto& [pod, charges] : node.claims) {
+    const bool own = again.rest != nullptr && pod == asking->asker;
+    for (const Charge& one : charges) {
+      if (own && std::ranges::find(again.resources, one.resource) != again.resources.end())
+        continue;
+      int64_t& all = held[{one.zone_id, one.resource}];
+      all = add_amounts(all, one.held);
     }
-    if (asked_again && !here.contains(claim.again)) continue;
-    hide(*node.report.model, state, claim.charges, /*of_claims=*/true);
+  }
+  for (const auto& [where, amount] : held) {
+    hide(*node.report.model, state, {where.first, where.second, amount, amount}, true);
   }
 }
 
 }  // namespace
 
-Timeline::Timeline(const NodeRecord& the_node, std::span<const PodKey> without)
+Timeline::Timeline(const NodeRecord& the_node, std::span<const PodKey> without,
+                   const Inquiry* asking)
     : node(the_node),
       report(the_node.report),
       model(*the_node.report.model),
       base(the_node.report.state),
       unclear(the_node.report_unclear()) {
-  if (!report.exact) hide_claims(node, base);
+  if (!report.exact) hide_claims(node, base, asking);
   if (unclear) grow(Grows::kAnything);
   for (size_t i = 0; i < node.pods.size(); ++i) {
     add_pod(i, std::find(without.begin(), without.end(), node.pods[i].key) != without.end());
@@ -132,7 +138,9 @@ void Timeline::add_pod(size_t position, bool goes) {
 }
 
 void Timeline::add_counted(const PodRecord& pod, bool goes) {
-  if (!report.exact && pod.trusted) hide(model, base, pod.charges, /*of_claims=*/false);
+  if (!report.exact && pod.trusted) {
+    for (const Charge& charge : pod.charges) hide(model, base, charge, /*of_claims=*/false);
+  }
   if (!pod.demand || !may_hold(model, *pod.demand)) return;
   if (!pod.located()) {
     if (!goes && !pod.leaving) return;

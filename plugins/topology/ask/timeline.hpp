@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "plugins/topology/record/node_record.hpp"
+#include "plugins/topology/verdict/judgement.hpp"
 
 namespace plimsoll::topology {
 
@@ -19,7 +20,9 @@ namespace plimsoll::topology {
 // Not covered: a pod that ends by itself is released a moment before anybody can see it.
 struct Timeline {
   // The node has a report. `without`: pods of the node that also leave, after everything else.
-  Timeline(const NodeRecord& node, std::span<const PodKey> without);
+  // `asking`, if not null, is about to come: of its own claims it has what it asks for again.
+  Timeline(const NodeRecord& node, std::span<const PodKey> without,
+           const Inquiry* asking = nullptr);
 
   static constexpr size_t kGone = SIZE_MAX;
   // A pod that no report counts.

@@ -84,8 +84,11 @@ class Ledger {
   // A holder has this of a node's zones, whatever pods do and reports say, until it has something
   // else; no charges: nothing. `again`: the UID of the pod whose own requests name it again; empty:
   // no pod's do. A charge's `held` is all of it.
-  void hold(std::string_view holder, std::string_view node_name, std::string_view again,
-            std::vector<Charge> charges, int64_t now_ms);
+  struct Holding {
+    std::string_view holder, node, again;
+    std::vector<Charge> charges;
+  };
+  void hold(std::vector<Holding> all, int64_t now_ms);
 
   // ---- time
   // When to call pass_time next; INT64_MAX if no call is due.
@@ -135,6 +138,13 @@ class Ledger {
   [[nodiscard]] static bool adds_claims(const plimsoll_pod& pod);
   // True: there are claims of the node that its own requests may name again.
   bool tell_of_claims(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object);
+  // Whom a change of claims concerns, by node.
+  struct Concerned {
+    NodeRecord* node = nullptr;
+    Ease ease = Ease::kNo;
+    std::set<PodKey> pods;
+  };
+  void replace(Holding now, std::map<std::string_view, Concerned>& concerned);
   [[nodiscard]] bool renew(NodeRecord& from, const NodeRecord& to, const PodKey& pod,
                            Inquiry& inquiry, Insist insist);
   void note_refusal(NodeRecord& node, const PodRecord& pod, bool whole_cores);
@@ -158,7 +168,11 @@ class Ledger {
   Planner planner_;
   Questions questions_;
   std::set<std::pair<int64_t, NodeRecord*>> due_;
-  std::map<std::string, NodeRecord*, std::less<>> holders_;
+  struct HeldAt {
+    NodeRecord* node;
+    NodeRecord::Claims::iterator claim;
+  };
+  std::map<std::string, HeldAt, std::less<>> holders_;
   uint64_t moments_ = 0;
   uint64_t event_ = 1;   // number of events
   uint64_t change_ = 0;  // number of node changes

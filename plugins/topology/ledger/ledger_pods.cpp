@@ -90,6 +90,7 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   NodeRecord* node = nodes_.in(slot);
   const std::shared_ptr<PodKind> kind = kinds_.of(pod);
   Inquiry& inquiry = kind->inquiry;
+  inquiry.ask_for(pod);
   Placement placement;
   if (node == nullptr || (!kind->request.has_pinned && !inquiry.matters())) return placement;
   placement.complete = false;

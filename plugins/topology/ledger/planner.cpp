@@ -32,7 +32,7 @@ void refresh(NodeRecord& node) {
       if (cell != nullptr) *cell = add_amounts(*cell, one.amount);
     }
   }
-  for (const auto& [holder, claim] : node.claims) take(zones, claim.charges, /*shown=*/true);
+  for (const auto& [again, charges] : node.claims) take(zones, charges, /*shown=*/true);
   for (const PodRecord& pod : node.pods) Planner::charge(node, pod);
 }
 

@@ -8,6 +8,7 @@
 #include "plugins/topology/base/amount.hpp"
 #include "plugins/topology/ledger/matcher.hpp"
 #include "plugins/topology/possible/room.hpp"
+#include "plugins/topology/record/own_claims.hpp"
 #include "plugins/topology/record/places.hpp"
 
 namespace plimsoll::topology {
@@ -248,7 +249,9 @@ bool Settler::settle_by_fingerprint(NodeRecord& node, int64_t now_ms) {
 void Settler::settle_report(NodeRecord& node, int64_t now_ms) {
   settle_pods(node, now_ms);
   for (PodRecord& pod : node.pods) {
-    if (pod.covered && pod.resized) pod.demand = std::exchange(pod.resized, nullptr);
+    if (!pod.covered || !pod.resized) continue;
+    (pod.whole ? pod.whole : pod.demand) = std::exchange(pod.resized, nullptr);
+    ask_for_the_rest(node, pod);
   }
 }
 

@@ -2,24 +2,13 @@
 
 #include <algorithm>
 
-#include "plugins/topology/report/fingerprint.hpp"
-
 namespace plimsoll::topology {
-
-PodKey PodKey::of(std::string_view uid) {
-  return {xxh64(uid, 1), xxh64(uid, 2)};
-}
 
 // From the end: most pods are asked for soon after they came.
 PodRecord* NodeRecord::find(const PodKey& key) {
   const auto pod = std::find_if(pods.rbegin(), pods.rend(),
                                 [&](const PodRecord& each) { return each.key == key; });
   return pod == pods.rend() ? nullptr : &*pod;
-}
-
-bool NodeRecord::has_claims(const PodKey& pod) const {
-  return std::any_of(claims.begin(), claims.end(),
-                     [&](const auto& each) { return each.second.again == pod; });
 }
 
 NodeRecord::Doubt NodeRecord::doubt_now() const {

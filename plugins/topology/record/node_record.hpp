@@ -80,12 +80,6 @@ struct NodeIdentity {
   int64_t created_ms = 0;
 };
 
-// What a resource claim has of the zones. Its driver gives it away, and no kubelet or report knows.
-struct ClaimHeld {
-  PodKey again;  // the pod whose own requests name it again; none: {}
-  std::vector<Charge> charges;
-};
-
 struct NodeRecord {
   std::string name;
   uint32_t slot = UINT32_MAX;
@@ -103,7 +97,10 @@ struct NodeRecord {
   size_t crowd = 0;  // pods that no report counts, if they are more than kMostInOrder; else 0
   std::vector<PodRecord> pods;
   std::vector<GonePod> gone;
-  std::map<std::string, ClaimHeld, std::less<>> claims;  // by claim
+  // What resource claims have of the zones: drivers give it away, and no kubelet or report knows.
+  // By the pod whose own requests name it again; none: {}.
+  using Claims = std::multimap<PodKey, std::vector<Charge>>;
+  Claims claims;
   Lessons lessons;
   bool new_report = false;  // the report was not replayed yet
   bool lost_track = false;  // some removed pods were forgotten since the report
@@ -134,7 +131,7 @@ struct NodeRecord {
     return const_cast<NodeRecord*>(this)->find(key);
   }
   // Claims that the pod's own requests may name again.
-  [[nodiscard]] bool has_claims(const PodKey& pod) const;
+  [[nodiscard]] bool has_claims(const PodKey& pod) const { return claims.contains(pod); }
   // Where a pod that the report counts is for certain; null: not known.
   [[nodiscard]] const std::vector<Charge>* place_of(const PodRecord& pod) const {
     if (pod.located()) return &pod.charges;

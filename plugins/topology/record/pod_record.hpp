@@ -3,25 +3,14 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include "plugins/topology/kubelet/admit.hpp"
+#include "plugins/topology/pod/pod_key.hpp"
 #include "plugins/topology/pod/pod_request.hpp"
 #include "plugins/topology/possible/placement.hpp"
 
 namespace plimsoll::topology {
-
-// Two hashes of the UID: the texts of 100,000 pods need not be kept.
-struct PodKey {
-  uint64_t a = 0;
-  uint64_t b = 0;
-  [[nodiscard]] static PodKey of(std::string_view uid);
-  friend bool operator==(const PodKey&, const PodKey&) = default;
-};
-struct PodKeyHash {
-  size_t operator()(const PodKey& key) const { return key.a; }
-};
 
 // When a pod's events happened, as orders and not as times.
 struct Moment {

@@ -78,12 +78,6 @@ void LedgerOwner::unreserve(const plimsoll_pod& pod) {
   tell_changes();
 }
 
-void LedgerOwner::hold(std::string_view holder, std::string_view node, std::string_view pod_uid,
-                       std::vector<Charge> charges) {
-  ledger.hold(holder, node, pod_uid, std::move(charges), host.now_ms());
-  tell_changes();
-}
-
 // A timer for the earliest doubt. A timer that was set for a later time stays and does nothing.
 void LedgerOwner::keep_time() {
   const int64_t due = ledger.due_ms();

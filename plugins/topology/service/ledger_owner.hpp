@@ -50,9 +50,6 @@ class LedgerOwner final : public LedgerService, public std::enable_shared_from_t
   bool reserve(uint32_t slot, const plimsoll_pod& pod, bool insist,
                std::vector<plimsoll_numa_charge>& where) override;
   void unreserve(const plimsoll_pod& pod) override;
-  // As plimsoll_zone_forecast has it.
-  void hold(std::string_view holder, std::string_view node, std::string_view pod_uid,
-            std::vector<Charge> charges);
 
   sdk::Host host;
   Ledger ledger;

@@ -42,18 +42,22 @@ int32_t zones(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint
   return *mask != 0 ? 1 : 0;
 }
 
-void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_str pod_uid,
-          plimsoll_list amounts) {
+void hold(void* self, plimsoll_list holdings) {
   auto* owner = static_cast<LedgerOwner*>(self);
   if (owner == nullptr) return;
-  std::vector<Charge> charges;
-  for (const auto& each : sdk::List<plimsoll_zone_amount>(amounts)) {
-    const int64_t amount = clamp_amount(each.amount);
-    if (amount <= 0) continue;
-    charges.push_back(
-        {each.zone, owner->host.resource_index(sdk::view(each.resource)), amount, amount});
+  std::vector<Ledger::Holding> all;
+  for (const auto& holding : sdk::List<plimsoll_zone_holding>(holdings)) {
+    Ledger::Holding& now = all.emplace_back(Ledger::Holding{
+        sdk::view(holding.holder), sdk::view(holding.node), sdk::view(holding.pod_uid), {}});
+    for (const auto& each : sdk::List<plimsoll_zone_amount>(holding.amounts)) {
+      const int64_t amount = clamp_amount(each.amount);
+      if (amount <= 0) continue;
+      now.charges.push_back(
+          {each.zone, owner->host.resource_index(sdk::view(each.resource)), amount, amount});
+    }
   }
-  owner->hold(sdk::view(holder), sdk::view(node), sdk::view(pod_uid), std::move(charges));
+  owner->ledger.hold(std::move(all), owner->host.now_ms());
+  owner->tell_changes();
 }
 
 }  // namespace

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <plimsoll/views.hpp>
 #include <vector>
 
 #include "plugins/topology/kubelet/quick.hpp"
+#include "plugins/topology/pod/pod_key.hpp"
 #include "plugins/topology/pod/pod_request.hpp"
 #include "plugins/topology/verdict/fit.hpp"
 #include "plugins/topology/verdict/zone_use.hpp"
@@ -18,7 +20,12 @@ namespace plimsoll::topology {
 // One per thread.
 struct Inquiry {
   explicit Inquiry(const plimsoll_pod& pod)
-      : demand(std::make_shared<const kubelet::PodDemand>(pod)) {}
+      : demand(std::make_shared<const kubelet::PodDemand>(pod)) {
+    ask_for(pod);
+  }
+
+  // Which of the pods that are alike this is about: claims may be its own.
+  void ask_for(const plimsoll_pod& pod) { asker = PodKey::of(sdk::view(pod.meta.uid)); }
 
   // Whether any kubelet could refuse the pod for want of zones. False: it fits everywhere.
   [[nodiscard]] bool matters() const { return demand->asks; }
@@ -27,6 +34,7 @@ struct Inquiry {
   [[nodiscard]] const plimsoll_numa_taking* taking_of(const kubelet::QuickPlan& plan);
 
   std::shared_ptr<const kubelet::PodDemand> demand;
+  PodKey asker;
   kubelet::QuickPlans plans;
   kubelet::Scratch scratch;
   kubelet::NodeState state;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,15 @@ class ClaimedZones {
     world_.host.objects[resource].erase({"", name});
     world_.plugin->object_event(PLIMSOLL_OBJECT_DELETE, resource, name, "");
   }
+
+  // A claim with these devices that somebody has allocated; of dra.cpu's four CPUs of each.
+  void show_claim(const std::string& name, const Json& results) {
+    world_.show(std::string(sdk::kResourceClaims.resource),
+                {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", "of-" + name}}},
+                 {"spec", {{"devices", {{"requests", Json::array()}}}}},
+                 {"status", {{"allocation", {{"devices", {{"results", results}}}}}}}});
+  }
+  [[nodiscard]] uint64_t replayed() const { return owner_->ledger.replayed(); }
 
   struct Placed {
     uint32_t node = 0;
@@ -242,6 +252,51 @@ TEST_P(ClaimZonesTest, AClaimIsInItsZoneFromReserveUntilItIsGivenBack) {
   EXPECT_EQ(at.free(0), (ByZone{20, 32}));
   at.remove("first", false);
   EXPECT_EQ(at.free(0), (ByZone{32, 32}));
+}
+
+// Devices that nobody has published, whoever's, and those for admins hide none of the others.
+TEST_P(ClaimZonesTest, AnUnknownDeviceIsNoneOfTheOthers) {
+  ClaimedZones at(GetParam());
+  const auto device = [](const char* driver, const char* pool, const char* name, bool admin) {
+    Json result{{"request", "r"}, {"driver", driver}, {"pool", pool}, {"device", name}};
+    if (admin) result["adminAccess"] = true;
+    if (driver == std::string_view("dra.cpu")) result["consumedCapacity"] = {{"dra.cpu/cpu", "4"}};
+    return result;
+  };
+  at.show_claim(
+      "c", {device("other", "pool", "admins", true), device("other", "pool", "x", false),
+            device("dra.cpu", "n0", "cpus-0", false), device("dra.cpu", "n0", "cpus-1", true)});
+  EXPECT_EQ(at.free(0), (ByZone{28, 32}));
+  at.take_slices_away(0);
+  EXPECT_EQ(at.free(0), (ByZone{28, 32})) << "it stays where it was";
+  at.publish(0, {1, 0});
+  EXPECT_EQ(at.free(0), (ByZone{32, 28}));
+  at.show_claim("c", {device("other", "pool", "x", false)});
+  EXPECT_EQ(at.free(0), (ByZone{32, 32}));
+}
+
+// The profiles' plugins share what they know of claims.
+TEST(ClaimProfiles, AgreeOnTheGates) {
+  const std::string on = R"({"featureGates":{"DRANodeAllocatableResources":true}})";
+  PluginWorld with(on), without;
+  EXPECT_NO_THROW(Plugin(with.host, on));
+  EXPECT_THROW(Plugin(with.host, "{}"), std::runtime_error);
+  EXPECT_THROW(Plugin(without.host, on), std::runtime_error);
+}
+
+// A change of a slice plays a node through once, however many claims share its devices.
+TEST_P(ClaimZonesTest, WorkGrowsWithTheClaims) {
+  for (const int claims : {3, 12}) {
+    ClaimedZones at(GetParam());
+    for (int i = 0; i < claims; ++i) {
+      const std::string name = "p" + std::to_string(i);
+      ASSERT_TRUE(at.place(name, 0, 1, 1, true));
+      at.bind(name);
+    }
+    const uint64_t before = at.replayed();
+    at.publish(0, {1, 0});
+    EXPECT_EQ(at.replayed() - before, static_cast<uint64_t>(claims));
+  }
 }
 
 // Lives of nodes; after each event every zone has what the API server's claims and the pods' own

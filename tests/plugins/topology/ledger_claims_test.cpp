@@ -25,19 +25,19 @@ class LedgerClaims : public ::testing::Test {
     ledger_.node_added("n1", kSlot);
     report();
   }
-  void report() {
+  void report(const std::vector<std::string>& pods = {}) {
     const ReportSpec spec =
-        cpu_report(++versions_, {"16", "16"}, fingerprint_of({}), "single-numa-node");
+        cpu_report(++versions_, {"16", "16"}, fingerprint_of(pods), "single-numa-node");
     ledger_.report(scene_.nrt(spec), ++now_);
   }
   void hold(const std::string& claim, std::vector<Charge> charges, const std::string& again = "") {
-    ledger_.hold(claim, "n1", again, std::move(charges), ++now_);
+    ledger_.hold({{claim, "n1", again, std::move(charges)}}, ++now_);
   }
   bool reserve(const std::string& name, int count) {
     return ledger_.reserve(*scene_.pod(guaranteed(name, count)), kSlot, ++now_).complete;
   }
-  Verdict verdict(int count) {
-    const PodRef pod = scene_.pod(guaranteed("asked", count));
+  Verdict verdict(int count, const std::string& name = "asked") {
+    const PodRef pod = scene_.pod(guaranteed(name, count));
     Inquiry inquiry(*pod);
     return ledger_.ask().judge(kSlot, inquiry).verdict;
   }
@@ -69,7 +69,7 @@ TEST_F(LedgerClaims, AreInTheirZoneWhateverReportsShow) {
 }
 
 TEST_F(LedgerClaims, MayComeBeforeTheNodeAndMove) {
-  ledger_.hold("ns/c", "n2", "", cpus(1, 3), ++now_);
+  ledger_.hold({{"ns/c", "n2", "", cpus(1, 3)}}, ++now_);
   EXPECT_EQ(free(), (Free{16, 16}));
   ledger_.node_added("n2", 1);
   ReportSpec spec = cpu_report(1, {"16", "16"}, fingerprint_of({}), "single-numa-node");
@@ -149,6 +149,94 @@ TEST_F(LedgerClaims, APodIsNotKeptOutByItsOwnClaims) {
   EXPECT_TRUE(reserve("p", 16));
   EXPECT_EQ(free(), (Free{0, 0}));
   EXPECT_EQ(verdict(1), Verdict::kCannotAlignContainer);
+}
+
+// A pod of which the ledger has no record is one that it never had, or that is bound later: what
+// its claims have is not free for others.
+TEST_F(LedgerClaims, AClaimIsItsPodsAloneWhetherThePodIsThereOrNot) {
+  hold("ns/a", cpus(0, 12));
+  hold("ns/c", cpus(1, 12), "uid-p");
+  EXPECT_EQ(verdict(8), Verdict::kCannotAlignContainer);
+  EXPECT_FALSE(reserve("third", 8));
+  EXPECT_EQ(verdict(14, "p"), Verdict::kFits) << "two beside the claim's twelve";
+  EXPECT_EQ(verdict(8, "p"), Verdict::kCannotAlignContainer) << "less than its claim has: both";
+  const PodRef pod = scene_.pod(guaranteed("p", 14));
+  const PodRef other = scene_.pod(guaranteed("third", 14));
+  const auto changed = [&](const PodRef& asked) {
+    Inquiry inquiry(*asked);
+    return ledger_.ask().judge_changed(kSlot, inquiry, {}, {}).verdict;
+  };
+  EXPECT_EQ(changed(pod), Verdict::kFits);
+  EXPECT_EQ(changed(other), Verdict::kCannotAlignContainer);
+  Inquiry inquiry(*pod);
+  EXPECT_TRUE(ledger_.ask().where(kSlot, inquiry, "uid-p", {}, {}));
+  EXPECT_TRUE(reserve("p", 14));
+  EXPECT_EQ(free(), (Free{2, 4}));
+  EXPECT_EQ(verdict(3), Verdict::kFits);
+  EXPECT_EQ(verdict(5), Verdict::kCannotAlignContainer);
+}
+
+TEST_F(LedgerClaims, AreRoundedUpTogether) {
+  for (int i = 0; i < 16; ++i) {
+    hold("ns/" + std::to_string(i), {{0, PLIMSOLL_RESOURCE_CPU, 500, 500}});
+  }
+  hold("ns/other", cpus(1, 16));
+  EXPECT_EQ(free(), (Free{8, 0}));
+  EXPECT_EQ(verdict(8), Verdict::kFits);
+  EXPECT_EQ(verdict(9), Verdict::kCannotAlignContainer);
+}
+
+// Its kubelet may have resized it or not: until a report counts it, and not for ever.
+TEST_F(LedgerClaims, APodThatIsResizedAsksForItsClaimsAgain) {
+  hold("ns/c", cpus(1, 4), "uid-p");
+  const auto assign = [&](int count) {
+    PodSpec spec = guaranteed("p", count);
+    spec.node = "n1";
+    ledger_.pod_assigned(*scene_.pod(spec), "n1", ++now_);
+  };
+  assign(6);
+  report({"p"});
+  assign(8);
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 1U);
+  report({"p"});
+  EXPECT_EQ(ledger_.stats().uncertain_unknown, 0U);
+  EXPECT_EQ(ledger_.ask().pod("uid-p")->asks()->containers[0].cpu_milli, 8000);
+  EXPECT_EQ(ledger_.ask().pod("uid-p")->demand->containers[0].cpu_milli, 4000);
+  const uint64_t change = ledger_.ask().change_of(kSlot);
+  assign(8);
+  EXPECT_EQ(ledger_.ask().change_of(kSlot), change) << "no news";
+  hold("ns/c", {});
+  EXPECT_EQ(ledger_.ask().pod("uid-p")->demand->containers[0].cpu_milli, 8000);
+}
+
+TEST_F(LedgerClaims, WhoAsksForNothingAgainStaysWhereItsAnnotationSays) {
+  hold("ns/c", cpus(0, 2), "uid-p");
+  PodSpec spec = guaranteed("p", 1);
+  spec.node = "n1";
+  spec.annotation = R"({"c0":{"cpu":[1]}})";
+  ledger_.pod_assigned(*scene_.pod(spec), "n1", ++now_);
+  EXPECT_EQ(free(), (Free{14, 15}));
+  hold("ns/c", cpus(0, 3), "uid-p");
+  EXPECT_EQ(free(), (Free{13, 15}));
+}
+
+TEST_F(LedgerClaims, WhatManyHaveIsPlayedThroughOnce) {
+  for (const size_t holders : {8, 64}) {
+    ASSERT_TRUE(reserve("p" + std::to_string(holders), 1));
+    const size_t pods = holders == 8 ? 1 : 2;
+    std::vector<std::string> names;
+    for (size_t i = 0; i < holders; ++i)
+      names.push_back(std::to_string(holders) + "/" + std::to_string(i));
+    for (const int64_t milli : {100, 50}) {
+      std::vector<Ledger::Holding> all;
+      for (const std::string& name : names)
+        all.push_back({name, "n1", name, {{0, PLIMSOLL_RESOURCE_CPU, milli, milli}}});
+      const uint64_t before = ledger_.replayed();
+      ledger_.hold(std::move(all), ++now_);
+      EXPECT_EQ(ledger_.replayed() - before, pods) << holders << " holders";
+    }
+  }
+  EXPECT_EQ(ledger_.ask().node(kSlot)->free[0], 16000 - 72 * 50 - 2000);
 }
 
 // With and without shortcuts the ledger says the same.

@@ -52,8 +52,9 @@ class TwoLedgers {
   }
   void hold(std::string_view holder, std::string_view node, std::string_view again,
             const std::vector<Charge>& charges) {
-    both("hold " + std::string(holder),
-         [&](Ledger& ledger) { ledger.hold(holder, node, again, charges, 1); });
+    both("hold " + std::string(holder), [&](Ledger& ledger) {
+      ledger.hold({{holder, node, again, charges}}, 1);
+    });
   }
   void pass_time(int64_t now_ms) {
     both("pass_time", [&](Ledger& ledger) {

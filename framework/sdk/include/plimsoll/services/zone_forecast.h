@@ -22,6 +22,16 @@ typedef struct plimsoll_zone_amount {
   int64_t amount;
 } plimsoll_zone_amount;
 
+/* What a holder (a resource claim), whatever its name, has of a node's zones though no kubelet
+ * gives it away (KEP-5517). */
+typedef struct plimsoll_zone_holding {
+  plimsoll_str holder;
+  plimsoll_str node;
+  plimsoll_str pod_uid;  /* of the pod whose own requests name the amounts again, so that they count
+                          * in these zones and not where the kubelet would put them; empty: none */
+  plimsoll_list amounts; /* plimsoll_zone_amount; empty: nothing */
+} plimsoll_zone_holding;
+
 typedef struct plimsoll_zone_forecast {
   uint32_t size; /* bytes filled; grows only at the end */
   uint32_t reserved;
@@ -35,12 +45,9 @@ typedef struct plimsoll_zone_forecast {
    * was promised there, or else those that it would get; 0: none, the kubelet does not tie it
    * there; -1: not known, or the kubelet would refuse it. Any thread that filters or scores. */
   int32_t (*zones)(void* self, void* asked, uint32_t slot, plimsoll_str pod_uid, uint64_t* mask);
-  /* What a holder (a resource claim), whatever its name, has of the node's zones though no kubelet
-   * gives it away (KEP-5517); a list of plimsoll_zone_amount. It replaces what the holder had; an
-   * empty list: nothing. `pod_uid`: the pod whose own requests name these amounts again, so that
-   * they count in these zones and not where the kubelet would put them; empty: none. Loop only. */
-  void (*hold)(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_str pod_uid,
-               plimsoll_list amounts);
+  /* What holders have; a list of plimsoll_zone_holding, each of which replaces what its holder had.
+   * Tell of all at once: each node is looked at once per call. Loop only. */
+  void (*hold)(void* self, plimsoll_list holdings);
 } plimsoll_zone_forecast;
 
 #ifdef __cplusplus
