@@ -18,12 +18,7 @@ int run(int argc, char** argv) {
   return run_program(
       "Plimsoll's laboratory: the scheduler on copies of clusters, and plugins put to the test.",
       name,
-      {{"simulate",
-        "Schedule pods on a copy of a cluster, in this process",
-        {"plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml",
-         "plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml "
-         "--report -o json"},
-        &add_simulate},
+      {simulate_command(),
        {"explain",
         "Say why a pod of a cluster in files waits, or why it is where it is",
         {"plimsoll explain default/my-pod --config profile.yaml --cluster cluster.json"},

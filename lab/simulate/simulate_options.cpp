@@ -39,8 +39,6 @@ void add_simulated_reports(CLI::App& command, SimulateArguments& arguments) {
       ->check(CLI::NonNegativeNumber);
 }
 
-}  // namespace
-
 RunCommand add_simulate(CLI::App& command) {
   const auto arguments = std::make_shared<SimulateArguments>();
   const auto log = std::make_shared<LogArguments>(LogArguments{LogLevel::kWarn, LogFormat::kText});
@@ -110,6 +108,17 @@ RunCommand add_simulate(CLI::App& command) {
     log_to_stderr(log->level, log->format);
     return simulate(*arguments);
   };
+}
+
+}  // namespace
+
+Command simulate_command() {
+  return {"simulate",
+          "Schedule pods on a copy of a cluster, in this process",
+          {"plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml",
+           "plimsoll simulate --config profile.yaml --cluster cluster.json --pods my-pods.yaml "
+           "--report -o json"},
+          &add_simulate};
 }
 
 }  // namespace plimsoll::cli

@@ -5,6 +5,6 @@
 
 namespace plimsoll::cli {
 
-[[nodiscard]] RunCommand add_simulate(CLI::App& command);
+[[nodiscard]] Command simulate_command();
 
 }  // namespace plimsoll::cli
