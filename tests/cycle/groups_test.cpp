@@ -2708,7 +2708,7 @@ TEST_F(SliceTest, WhoIsLetGoBeforeItWaitsDoesNotWait) {
 }
 
 TEST_F(SliceTest, NobodyGoesForAGroupThatWasDeletedMeanwhile) {
-  for (int pause = 0; pause < 4; ++pause) {
+  for (const int pause : {0, 1}) {  // it pauses three times before it asks for victims
     SCOPED_TRACE(pause);
     node("n", "4");
     running("low", "4", "n", 0);
