@@ -1,4 +1,7 @@
-// What a group does with room that is its, or may become its: nominations and evictions.
+// What a group does with room that is its, or may become its: nominations, devices of its claims,
+// and evictions.
+
+#include <plimsoll/services/claimed_resources.h>
 
 #include <algorithm>
 #include <numeric>
@@ -25,6 +28,17 @@ GroupCycle::Order GroupCycle::take_nominations() {
 void GroupCycle::give_back_nomination(const Member& member) {
   if (member.nominated_to.empty()) return;
   state_.nominator.add(member.pod, Nominating::to(member.nominated_to));
+}
+
+bool GroupCycle::give_back_claims() const {
+  const auto* claimed =
+      static_cast<const plimsoll_claimed_resources*>(state_.environment.services.find(
+          PLIMSOLL_CLAIMED_RESOURCES_SERVICE, PLIMSOLL_CLAIMED_RESOURCES_VERSION));
+  if (claimed == nullptr || !PLIMSOLL_HAS(claimed, give_back) || claimed->give_back == nullptr)
+    return false;
+  std::vector<const plimsoll_pod*> pods;
+  for (const Member& member : members_) pods.push_back(member.pod.get());
+  return claimed->give_back(claimed->self, pods.data(), pods.size()) > 0;
 }
 
 // Null: the profile evicts nobody for groups.

@@ -116,8 +116,8 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     wanted.asks = claim.asks;
     if (claim.in_flight_in(group)) wanted.group = group;
     wanted.allocated = claim.allocated() || wanted.group != 0;
+    if (wanted.allocated) wanted.results = claim.results();
     if (wanted.allocated && args_.node_allocatable) {
-      wanted.results = claim.results();
       const bool shared = claim.object->reserved_for.count > 0 && !claim.reserved_for(pod.uid());
       wanted.taken = (shared || wanted.group != 0) &&
                      std::any_of(wanted.results.begin(), wanted.results.end(),
@@ -175,6 +175,15 @@ uint64_t DynamicResources::group_decision(Pod pod) const {
   return groups == nullptr ? 0 : groups->decision(groups->self, pod.operator->(), nullptr, nullptr);
 }
 
+bool DynamicResources::reaches_given(const State& state, const Claim& claim,
+                                     const Node& node) const {
+  const Given* got = given(state, claim);
+  return got == nullptr ||
+         std::all_of(got->devices.begin(), got->devices.end(), [&](const DeviceResult& device) {
+           return store_->device_on(device, node) != nullptr;
+         });
+}
+
 const DynamicResources::Attempt* DynamicResources::attempt(const plimsoll_cycle& cycle) const {
   const State* state = host_.state<State>(cycle);
   return state == nullptr ? nullptr : state->attempt.get();
@@ -221,9 +230,16 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
     Allocator* allocator = here.allocator.get();
     std::unique_ptr<ClaimStore::Other> moved;
     std::unique_ptr<Allocator> of_what_if;
+    std::vector<const Claim*> asks = here.asks;
     if (allocator != nullptr && !state->moved.empty()) {
       moved = as_moved(*state);
-      of_what_if = store_->allocator(here.asks);
+      std::erase_if(asks, [&](const Claim* claim) { return given(*state, *claim) != nullptr; });
+      if (!std::all_of(here.asks.begin(), here.asks.end(),
+                       [&](const Claim* claim) { return reaches_given(*state, *claim, node); })) {
+        verdicts.set(i, refused(*state, pod, nodes[i], none_));
+        continue;
+      }
+      if (!asks.empty()) of_what_if = store_->allocator(asks);
       allocator = of_what_if.get();
     }
     Outcome outcome;
@@ -262,6 +278,11 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       std::vector<Allocation> allocations;
       if (allocator != nullptr)
         allocations = allocator->allocations(outcome, node.name, [] { return "share"; });
+      for (size_t at = 0; asks.size() < here.asks.size() && at < here.asks.size(); ++at) {
+        if (const Given* got = given(*state, *here.asks[at]))
+          allocations.insert(allocations.begin() + static_cast<ptrdiff_t>(at),
+                             Allocation{got->devices, {}, {}});
+      }
       const Counted taken = footprint(attempt, here, allocations, pod, node);
       if (!taken.problem.empty()) return host_.error(taken.problem);
       const Refusal refused = taken.all ? refusal(pod, nodes[i], *taken.all) : Refusal();
@@ -299,16 +320,8 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     const ClaimStore::Entry* claim = store_->find(wanted.ns, wanted.name);
     if (claim == nullptr || claim->uid() != wanted.uid || claim->object->allocated == 0) continue;
     if (!nobody_else_has(*claim, pod)) continue;
-    const std::string version(view(claim->object->object.meta.resource_version));
-    host_.api_request(
-        deallocate_request({wanted.ns, wanted.name, wanted.uid}, version),
-        [host = host_, text = wanted.ns + "/" + wanted.name](int status, std::string_view body) {
-          if (status >= 200 && status <= 299) return;
-          host.warn("claim " + text +
-                    " keeps its devices, which no node of its pod "
-                    "can use: " +
-                    failure_text(status, body));
-        });
+    deallocate(host_, {wanted.ns, wanted.name, wanted.uid},
+               std::string(view(claim->object->object.meta.resource_version)), kNoNode);
     return Status::unschedulable(deallocated_);
   }
   return nothing;

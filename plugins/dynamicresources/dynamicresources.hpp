@@ -81,7 +81,7 @@ class DynamicResources {
     std::string unusable;                        // why its devices cannot be used; empty: they can
     std::optional<NodeSelector> reachable_from;  // of one that is allocated; nothing: everywhere
     std::vector<std::string> alternatives;       // "request/subrequest" that it has
-    std::vector<DeviceResult> results;           // with the gate DRANodeAllocatableResources
+    std::vector<DeviceResult> results;           // of one that is allocated
     bool taken = false;  // another pod has it, and it stands for CPUs or the like
   };
   // An extended resource that the pod asks for.
@@ -115,12 +115,17 @@ class DynamicResources {
     std::shared_ptr<std::vector<ClaimToBind>> to_bind;
     std::shared_ptr<Footprint> footprint;  // with `to_bind`
   };
+  // What a claim without devices gets in a what-if.
+  struct Given {
+    ClaimStore::Key claim;
+    std::vector<DeviceResult> devices;
+  };
   // A pod that a what-if has put on a node, or taken away.
   struct Moved {
     std::string uid;
     bool added = false;
     std::vector<ClaimStore::Key> claims;  // of one that is away
-    std::vector<DeviceResult> takes;      // by one that is new, and has no devices yet
+    std::vector<Given> gets;              // one that is new
   };
   struct State {
     std::shared_ptr<Attempt> attempt;
@@ -128,8 +133,11 @@ class DynamicResources {
   };
   // What is given away after a what-if. While it lives, the store counts so.
   [[nodiscard]] std::unique_ptr<ClaimStore::Other> as_moved(const State& state) const;
-  [[nodiscard]] std::vector<DeviceResult> devices_for(const State& state, sdk::Pod added,
-                                                      sdk::Node node) const;
+  [[nodiscard]] std::vector<Given> devices_for(const State& state, sdk::Pod added,
+                                               sdk::Node node) const;
+  // What a pod that was put somewhere has got for this claim; null: none has.
+  [[nodiscard]] static const Given* given(const State& state, const Claim& claim);
+  [[nodiscard]] bool reaches_given(const State& state, const Claim& claim, const Node& node) const;
   // Why a node has no devices for the pod, and who may help.
   [[nodiscard]] sdk::Status refused(const State& state, sdk::Pod pod, sdk::Node node,
                                     uint32_t reason) const;

@@ -1,6 +1,5 @@
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
 
@@ -62,15 +61,19 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
       return host_.error("claim " + wanted.ns + "/" + wanted.name +
                          " got allocated elsewhere in the meantime");
     }
-    tried->to_bind->push_back(
-        {wanted.ns, wanted.name, wanted.uid, !wanted.allocated, false, nullptr, wanted.group});
+    ClaimToBind& to_bind = tried->to_bind->emplace_back(
+        ClaimToBind{{wanted.ns, wanted.name, wanted.uid}, !wanted.allocated});
+    to_bind.group = wanted.group;
+    to_bind.devices = wanted.results;
+    if (wanted.group != 0) store_->share(*claim, pod.uid());
     if (!wanted.allocated) {
       store_->decide(*claim, pod.uid(), std::move(allocations[next++]), group_decision(pod));
     }
   }
   if (extended != nullptr) {
     store_->hold(pod.uid(), std::move(allocations.back()));
-    tried->to_bind->push_back({std::string(pod.ns()), {}, {}, true, false, std::move(extended)});
+    tried->to_bind->emplace_back(ClaimToBind{{std::string(pod.ns()), {}, {}}, true}).extended =
+        std::move(extended);
   }
   tried->variants.clear();  // these saw what was free before
   tried->last = {};
@@ -86,29 +89,14 @@ void DynamicResources::unreserve(plimsoll_cycle& cycle, Pod pod, std::string_vie
   Attempt* tried = attempt(cycle);
   if (tried == nullptr || tried->to_bind == nullptr) return;
   store_->let_go(pod.uid());
-  if (std::exchange(tried->footprint, nullptr) != nullptr) {
-    host_.api_request(
-        pod_status_request(pod.ns(), pod.name(), pod.uid(),
-                           {{"nodeAllocatableResourceClaimStatuses", nlohmann::json::array()}}),
-        [host = host_, who = std::string(pod.ns()) + "/" + std::string(pod.name())](
-            int status, std::string_view body) {
-          if ((status >= 200 && status <= 299) || status == 404) return;
-          host.warn("pod " + who +
-                    " keeps amounts of claims in its status: " + failure_text(status, body));
-        });
-  }
+  if (std::exchange(tried->footprint, nullptr) != nullptr)
+    forget_amounts(host_, pod.ns(), pod.name(), pod.uid());
   for (const ClaimToBind& each : *tried->to_bind) {
     ClaimStore::Entry* claim = store_->find(each.ns, each.name);
-    if (claim != nullptr && claim->uid() == each.uid) (void)store_->forget(*claim, pod.uid());
+    if (claim != nullptr && claim->uid() == each.uid)
+      store_->give_up(*claim, pod.uid(), each.allocates ? each.version : "");
     if (each.extended != nullptr && !each.name.empty()) delete_claim(host_, each);
-    if (!each.reserved || each.extended != nullptr) continue;
-    host_.api_request(
-        unreserve_request(each, pod.uid()),
-        [host = host_, text = each.ns + "/" + each.name](int status, std::string_view body) {
-          if (status >= 200 && status <= 299) return;
-          host.warn("claim " + text +
-                    " stays reserved for a pod that was not bound: " + failure_text(status, body));
-        });
+    if (!each.version.empty() && each.extended == nullptr) release(host_, each, pod.uid());
   }
   tried->to_bind.reset();
 }

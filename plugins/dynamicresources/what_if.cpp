@@ -36,9 +36,8 @@ Status DynamicResources::add_pod(plimsoll_cycle& cycle, Pod, Pod added, sdk::Nod
   const auto is_it = [&](const Moved& each) { return each.uid == added.uid(); };
   // One that comes back has what it had.
   if (std::erase_if(state->moved, is_it) != 0) return Status();
-  std::vector<DeviceResult> takes = devices_for(*state, added, node);
-  if (!takes.empty())
-    state->moved.push_back({std::string(added.uid()), true, {}, std::move(takes)});
+  std::vector<Given> gets = devices_for(*state, added, node);
+  if (!gets.empty()) state->moved.push_back({std::string(added.uid()), true, {}, std::move(gets)});
   return Status();
 }
 
@@ -63,7 +62,8 @@ std::unique_ptr<ClaimStore::Other> DynamicResources::as_moved(const State& state
   for (const Wanted& own : state.attempt->claims) looked_at.emplace(own.ns, own.name);
   std::vector<DeviceResult> gone, there;
   for (const Moved& each : state.moved) {
-    there.insert(there.end(), each.takes.begin(), each.takes.end());
+    for (const Given& got : each.gets)
+      there.insert(there.end(), got.devices.begin(), got.devices.end());
     for (const ClaimStore::Key& key : each.claims) {
       const ClaimStore::Entry* claim = store_->find(key.first, key.second);
       if (claim == nullptr || !looked_at.insert(key).second || !claim->used_only_by(away)) continue;
@@ -73,13 +73,24 @@ std::unique_ptr<ClaimStore::Other> DynamicResources::as_moved(const State& state
   return store_->otherwise(std::move(gone), std::move(there));
 }
 
+const DynamicResources::Given* DynamicResources::given(const State& state, const Claim& claim) {
+  for (const Moved& each : state.moved) {
+    for (const Given& got : each.gets) {
+      if (got.claim.first == claim.space && got.claim.second == claim.name) return &got;
+    }
+  }
+  return nullptr;
+}
+
 // What a pod that comes to the node takes there, if it has no devices yet: those that it would get.
-std::vector<DeviceResult> DynamicResources::devices_for(const State& state, Pod added,
-                                                        sdk::Node node) const {
+// A claim that it shares with one that came before has its devices.
+std::vector<DynamicResources::Given> DynamicResources::devices_for(const State& state, Pod added,
+                                                                   sdk::Node node) const {
   Attempt attempt;
   std::set<std::string_view> known;  // a pod may name one claim twice
   const std::string problem = each_claim(added, [&](const ClaimStore::Entry& claim) {
-    if (!claim.allocated() && !claim.in_flight() && known.insert(claim.uid()).second)
+    if (!claim.allocated() && !claim.in_flight() && known.insert(claim.uid()).second &&
+        given(state, *claim.asks) == nullptr)
       attempt.asks.push_back(claim.asks.get());
   });
   attempt.extended = extended_of(added);
@@ -95,12 +106,16 @@ std::vector<DeviceResult> DynamicResources::devices_for(const State& state, Pod 
   const Node here = node_of(node);
   const Outcome outcome = allocator->allocate(here);
   if (outcome.kind != Outcome::Kind::kAllocated) return {};
-  std::vector<DeviceResult> takes;
-  for (const Allocation& of_claim :
-       allocator->allocations(outcome, here.name, [] { return "share"; })) {
-    takes.insert(takes.end(), of_claim.results.begin(), of_claim.results.end());
+  std::vector<Allocation> allocations =
+      allocator->allocations(outcome, here.name, [] { return "share"; });
+  std::vector<Given> gets;
+  for (size_t i = 0; i < allocations.size(); ++i) {
+    const Claim& of = *made.asks[i];
+    // Each pod has its own claim for extended resources.
+    gets.push_back({{of.space, &of == &made.claim ? std::string() : of.name},
+                    std::move(allocations[i].results)});
   }
-  return takes;
+  return gets;
 }
 
 Status DynamicResources::refused(const State& state, Pod pod, sdk::Node node,

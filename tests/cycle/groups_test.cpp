@@ -1,7 +1,9 @@
 // Pods of a PodGroup are placed together: kube-scheduler 1.37.2's own group cycle beside ours
 // (tests/vectors/gang.jsonl.gz), and what ours does better or besides.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <plimsoll/services/claimed_resources.h>
 #include <plimsoll/plugin.hpp>
 
 #include <atomic>
@@ -58,7 +60,22 @@ const std::vector<std::string> kPlugins = {
 class Doorman {
  public:
   static constexpr const char* kName = "Doorman";
-  explicit Doorman(sdk::Host host) : host_(std::move(host)) {}
+  explicit Doorman(sdk::Host host) : host_(std::move(host)) {
+    static const plimsoll_claimed_resources kTable{
+        sizeof kTable,
+        0,
+        nullptr,
+        [](void*, const plimsoll_pod*, plimsoll_str) -> int32_t { return 0; },
+        [](void*, const plimsoll_node_info*, plimsoll_str, int64_t* all, int64_t* taken) {
+          *all = *taken = 0;
+        },
+        [](void*, const plimsoll_pod* const* pods, size_t count) -> int32_t {
+          for (size_t i = 0; i < count; ++i) gave_back.emplace(view(pods[i]->meta.name));
+          return claims.exchange(0);
+        }};
+    (void)host_.publish(PLIMSOLL_CLAIMED_RESOURCES_SERVICE, PLIMSOLL_CLAIMED_RESOURCES_VERSION,
+                        &kTable);
+  }
   sdk::Status permit(plimsoll_cycle&, sdk::Pod pod, sdk::Node, int64_t& timeout_ms) {
     timeout_ms = 3'600'000;
     if (pod.label("moment")) host_.allow_waiting(pod.uid());
@@ -68,6 +85,8 @@ class Doorman {
   std::vector<plimsoll_event_interest> events() {
     return {{sdk::str("Node"), PLIMSOLL_ACTION_ADD, 0}};
   }
+  static inline std::atomic<int32_t> claims = 0;    // that are to be given back
+  static inline std::set<std::string> gave_back{};  // pods without room
 
  private:
   sdk::Host host_;
@@ -969,6 +988,19 @@ TEST_F(GroupTest, IsNotBoundWherePermitLeavesTooFew) {
   pod("d", "1");
   EXPECT_EQ(bound({"a", "b", "d"}), 3U);
   EXPECT_EQ(bound({"c"}), 0U);
+}
+
+TEST_F(GroupTest, WithoutRoomItGivesBackWhatItsClaimsHave) {
+  node("n", "1");
+  group(2);
+  Doorman::claims = 1;
+  Doorman::gave_back.clear();
+  pod("a", "1");
+  pod("b", "1");
+  EXPECT_EQ(bound({"a", "b"}), 0U);
+  EXPECT_EQ(Doorman::gave_back, (std::set<std::string>{"a", "b"}));
+  EXPECT_THAT(world_.condition("g"),
+              testing::HasSubstr(", deallocation of ResourceClaims completed"));
 }
 
 TEST_F(GroupTest, FindsTheOrderThatFits) {

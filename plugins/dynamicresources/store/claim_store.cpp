@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "plugins/dynamicresources/objects/giving_back.hpp"
+#include "plugins/dynamicresources/objects/readiness.hpp"
 #include "plugins/dynamicresources/objects/reading.hpp"
 
 namespace plimsoll::dra {
@@ -99,8 +101,12 @@ void ClaimStore::publish() {
   }
   published_ =
       known == nullptr ? &tables.emplace_back() : const_cast<plimsoll_claimed_resources*>(known);
-  *published_ = {sizeof(plimsoll_claimed_resources), 0, this, &ClaimStore::decides,
-                 &ClaimStore::devices};
+  *published_ = {sizeof(plimsoll_claimed_resources),
+                 0,
+                 this,
+                 &ClaimStore::decides,
+                 &ClaimStore::devices,
+                 &ClaimStore::give_back};
   // A host that keeps no services has nobody who asks.
   if (known == nullptr)
     static_cast<void>(host_.publish(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
@@ -145,6 +151,45 @@ void ClaimStore::devices(void* self, const plimsoll_node_info* node, plimsoll_st
   }
   *all = found;
   *taken = given;
+}
+
+// Kubernetes: PodGroupPostFilter, which is PostFilter of all pods of the group. What such a claim
+// has cannot be used, or holds its pods where there is no room for the group.
+int32_t ClaimStore::give_back(void* self, const plimsoll_pod* const* pods, size_t count) {
+  auto* store = static_cast<ClaimStore*>(self);
+  if (store == nullptr) return 0;
+  const std::vector<const plimsoll_pod*> all(pods, pods + count);
+  std::set<std::string_view> uids;
+  for (const plimsoll_pod* pod : all) uids.insert(view(pod->meta.uid));
+  const auto is_user = [&](const plimsoll_claim_user& user) {
+    return uids.count(view(user.uid)) != 0;
+  };
+  std::set<const Entry*> given;
+  int32_t done = 0;
+  for (const plimsoll_pod* pod : all) {
+    const std::string_view ns = view(pod->meta.ns);
+    if (const auto stale = store->extended_claim(view(pod->meta.uid))) {
+      const Entry& claim = *store->find(stale->first, stale->second);
+      delete_claim(store->host_, {stale->first, stale->second, std::string(claim.uid())});
+      ++done;
+    }
+    for (const auto& each : List<plimsoll_pod_claim>(pod->claims)) {
+      const Entry* claim = store->find(ns, view(each.claim));
+      if (claim == nullptr || claim->object->allocated == 0 || claim->decision != nullptr ||
+          !given.insert(claim).second) {
+        continue;
+      }
+      const bool holds = claim->reachable_from().has_value() || store->has_one_twice(*claim) ||
+                         readiness(*claim->object).kind == Readiness::Kind::kFailed;
+      const List<plimsoll_claim_user> users(claim->object->reserved_for);
+      if (!holds || !std::all_of(users.begin(), users.end(), is_user)) continue;
+      deallocate(store->host_,
+                 {std::string(ns), std::string(view(each.claim)), std::string(claim->uid())},
+                 std::string(view(claim->object->object.meta.resource_version)), kNoNode);
+      ++done;
+    }
+  }
+  return done;
 }
 
 const Device* ClaimStore::device(const DeviceResult& result) const {
@@ -221,12 +266,18 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     entry.asks = std::make_shared<const Claim>(read_claim(*object));
     entry.decision.reset();
     entry.reserving.clear();
+    entry.sharing.clear();
     entry.extended_of_ = pod_of_extended(object->object.meta);
     if (!entry.extended_of_.empty()) extended_.insert_or_assign(entry.extended_of_, key);
   }
   if (entry.decision != nullptr && !entry.decision->version.empty() &&
       !is_before(view(object->object.meta.resource_version), entry.decision->version)) {
     entry.decision.reset();
+  }
+  if (object->allocated == 0) entry.earlier_owner.clear();
+  for (const auto& user : List<plimsoll_claim_user>(object->reserved_for)) {
+    if (const auto known = entry.sharing.find(view(user.uid)); known != entry.sharing.end())
+      entry.sharing.erase(known);
   }
   const bool by_us = entry.decision != nullptr;
   recount(entry);
@@ -322,7 +373,7 @@ void ClaimStore::recount(Entry& claim) {
 
 // With the gate off a pod may ask for its claims' CPUs by hand. A claim of several is no CPU.
 std::string ClaimStore::asked_again_by(const Entry& claim) const {
-  if (adds_to_requests_) return {};
+  if (adds_to_requests_ || !claim.sharing.empty()) return {};
   const List<plimsoll_claim_user> users(claim.object->reserved_for);
   if (users.size() == 1) return std::string(view(users[0].uid));
   return claim.decision != nullptr && users.size() == 0 ? claim.decision->pod_uid : "";
@@ -404,12 +455,24 @@ void ClaimStore::written(Entry& claim, std::string_view pod_uid, std::string ver
   if (was_in_flight) tell(claim);
 }
 
-bool ClaimStore::forget(Entry& claim, std::string_view pod_uid) {
-  if (!claim.in_flight() || claim.decision->pod_uid != pod_uid) return false;
-  claim.decision.reset();
+void ClaimStore::share(Entry& claim, std::string_view pod_uid) {
+  claim.sharing.emplace(pod_uid);
+  recount(claim);
+}
+
+void ClaimStore::give_up(Entry& claim, std::string_view pod_uid, std::string version) {
+  const bool shares = claim.sharing.erase(std::string(pod_uid)) != 0;
+  const bool decided = claim.in_flight() && claim.decision->pod_uid == pod_uid;
+  if (!shares && !decided) return;
+  if (decided && !version.empty()) return written(claim, {}, std::move(version));
+  const bool can_be_written = claim.object->allocated == 0 && claim.earlier_owner.empty();
+  if (decided && can_be_written && !claim.sharing.empty()) {
+    claim.decision->pod_uid = std::move(claim.sharing.extract(claim.sharing.begin()).value());
+  } else if (decided) {
+    claim.decision.reset();
+  }
   recount(claim);
   tell(claim);
-  return true;
 }
 
 void ClaimStore::end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version) {

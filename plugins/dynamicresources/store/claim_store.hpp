@@ -57,6 +57,8 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     // Another claim that had one of its devices when the watch showed that it has them, by our own
     // write; empty: none had.
     std::string earlier_owner;
+    // Other pods of the decision's group that were placed by it, and are not seen to have it yet.
+    std::set<std::string, std::less<>> sharing;
     // The pod for which it is being reserved; empty: none. Others wait, so that they do not all
     // change it at once.
     std::string reserving;
@@ -122,8 +124,11 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation, uint64_t group = 0);
   // The API server has it, in this version.
   void written(Entry& claim, std::string_view pod_uid, std::string version);
-  // Takes a decision for this pod back that is not written. False: there is none.
-  bool forget(Entry& claim, std::string_view pod_uid);
+  // A pod of the decision's group is placed by it, too.
+  void share(Entry& claim, std::string_view pod_uid);
+  // The pod is not bound. What was decided for it is taken back, unless it is written, in
+  // `version`, or another pod of its group needs it: that one writes it then.
+  void give_up(Entry& claim, std::string_view pod_uid, std::string version);
   // Lets the next one reserve it, once the watch has shown this version.
   void end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version = {});
 
@@ -185,6 +190,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   static int32_t decides(void* self, const plimsoll_pod* pod, plimsoll_str resource);
   static void devices(void* self, const plimsoll_node_info* node, plimsoll_str resource,
                       int64_t* all, int64_t* taken);
+  static int32_t give_back(void* self, const plimsoll_pod* const* pods, size_t count);
   void class_event(const std::string& name);
   void recount(Entry& claim);
   [[nodiscard]] std::string asked_again_by(const Entry& claim) const;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "plugins/dynamicresources/values/node_selector.hpp"
@@ -81,6 +82,7 @@ struct DeviceResult {   // v1.DeviceRequestAllocationResult
   std::vector<std::string> binding_conditions, binding_failure_conditions;
   // Nobody else may have the device beside it.
   [[nodiscard]] bool takes_all() const { return !admin_access && share_id.empty(); }
+  [[nodiscard]] auto where() const { return std::tie(driver, pool, device); }
 };
 
 struct AllocatedConfig {  // v1.DeviceAllocationConfiguration

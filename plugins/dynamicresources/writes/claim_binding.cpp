@@ -1,6 +1,8 @@
 #include "plugins/dynamicresources/writes/claim_binding.hpp"
 
 #include <plimsoll/time_text.hpp>
+
+#include <algorithm>
 #include <utility>
 
 #include "plugins/dynamicresources/objects/readiness.hpp"
@@ -12,8 +14,6 @@ namespace {
 using Json = nlohmann::json;
 using sdk::view;
 
-constexpr const char* kMergePatch = "application/merge-patch+json";
-constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
 // As often as a claim that others change at the same time is read again.
 constexpr int kMostTries = 10;
 // How often it is looked whether the pod is still to be bound while nothing happens.
@@ -21,12 +21,13 @@ constexpr int64_t kLookMs = 5'000;
 constexpr int kConflict = 409;
 constexpr int kNotFound = 404;
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+bool same_devices(const std::vector<DeviceResult>& a, const std::vector<DeviceResult>& b) {
+  return std::ranges::equal(a, b, {}, &DeviceResult::where, &DeviceResult::where);
 }
 
-Json preconditions(const std::string& uid, const std::string& version) {
-  return {{"uid", uid}, {"resourceVersion", version}};
+std::string had_first(const std::string& claim, const std::string& owner) {
+  return "claim " + claim + ": claim " + owner +
+         " was given one of its devices first, by another scheduler";
 }
 
 }  // namespace
@@ -46,17 +47,16 @@ ClaimBinding::ClaimBinding(sdk::Host host, std::shared_ptr<ClaimStore> store, Wh
 void ClaimBinding::next() {
   if (at_ == claims_->size()) return tell_the_pod();
   tries_ = 0;
-  versions_.emplace_back();
   claim().extended != nullptr ? create() : look();
 }
 
 void ClaimBinding::wait_for(const ClaimToBind& claim, void (ClaimBinding::*then)()) {
   waits_for_ = then;
-  if (!std::exchange(asked_, true)) {
-    store_->after_a_change(claim.ns, claim.name, [self = weak_from_this()] {
+  if (std::exchange(asked_, &claim) != &claim) {
+    store_->after_a_change(claim.ns, claim.name, [self = weak_from_this(), of = &claim] {
       const auto here = self.lock();
       if (here == nullptr || here->ended_) return;
-      here->asked_ = false;
+      if (here->asked_ == of) here->asked_ = nullptr;
       here->go_on();
     });
   }
@@ -65,18 +65,17 @@ void ClaimBinding::wait_for(const ClaimToBind& claim, void (ClaimBinding::*then)
 
 ClaimBinding::Standing ClaimBinding::standing(size_t at) {
   const ClaimToBind& claim = (*claims_)[at];
-  const std::string name = claim.ns + "/" + claim.name;
+  const std::string name = claim.text();
   const ClaimStore::Entry* entry = store_->find(claim.ns, claim.name);
   if (entry == nullptr || entry->uid() != claim.uid) {
     return {false, "claim " + name + " got deleted in the meantime"};
   }
   const plimsoll_resource_claim& object = *entry->object;
-  if (claim.allocates && is_before(view(object.object.meta.resource_version), versions_[at])) {
+  if (claim.allocates && is_before(view(object.object.meta.resource_version), claim.version)) {
     return {true, {}};
   }
   if (claim.allocates && !entry->earlier_owner.empty()) {
-    return {false, "claim " + name + ": claim " + entry->earlier_owner +
-                       " was given one of its devices first, by another scheduler"};
+    return {false, had_first(name, entry->earlier_owner)};
   }
   const Readiness ready = readiness(object);
   if (ready.kind == Readiness::Kind::kReady) return {};
@@ -111,11 +110,9 @@ void ClaimBinding::settle() {
     return wait_for((*claims_)[at], &ClaimBinding::settle);
   }
   // Decisions become what the API server has only now: until then no other pod builds on them.
-  for (size_t i = 0; i < claims_->size(); ++i) {
-    ClaimStore::Entry* entry = store_->find((*claims_)[i].ns, (*claims_)[i].name);
-    if (entry != nullptr && !versions_[i].empty()) {
-      store_->written(*entry, pod_.uid, versions_[i]);
-    }
+  for (const ClaimToBind& each : *claims_) {
+    ClaimStore::Entry* entry = store_->find(each.ns, each.name);
+    if (entry != nullptr && !each.version.empty()) store_->written(*entry, pod_.uid, each.version);
   }
   end({});
 }
@@ -141,14 +138,9 @@ void ClaimBinding::give_back(size_t at) {
   ClaimToBind& claim = (*claims_)[at];
   const ClaimStore::Entry* entry = store_->find(claim.ns, claim.name);
   if (!claim.allocates || entry == nullptr || entry->earlier_owner.empty()) return;
-  claim.reserved = false;
-  host_.api_request(
-      deallocate_request(claim, std::string(view(entry->object->object.meta.resource_version))),
-      [host = host_, text = claim.ns + "/" + claim.name](int status, std::string_view body) {
-        if (status >= 200 && status <= 299) return;
-        host.warn("claim " + text +
-                  " keeps a device that another one had first: " + failure_text(status, body));
-      });
+  claim.version.clear();
+  deallocate(host_, claim, std::string(view(entry->object->object.meta.resource_version)),
+             "one of which another claim had first");
 }
 
 void ClaimBinding::end(const std::string& problem) {
@@ -197,6 +189,8 @@ void ClaimBinding::tell_the_pod() {
       pod_status_request(pod_.ns, pod_.name, pod_.uid, std::move(status)),
       [self = shared_from_this()](int code, std::string_view answer) {
         self->host_.run_on_loop(0, [self, code, answer = std::string(answer)] {
+          if (self->ended_ && self->footprint_ != nullptr)
+            return forget_amounts(self->host_, self->pod_.ns, self->pod_.name, self->pod_.uid);
           if (code >= 200 && code <= 299) return self->settle();
           self->fail("the pod cannot be told of its claims: " + failure_text(code, answer));
         });
@@ -205,6 +199,10 @@ void ClaimBinding::tell_the_pod() {
 
 // Once it has devices, and while none of our other pods changes it.
 bool ClaimBinding::may_reserve(ClaimStore::Entry& entry) {
+  if (!entry.earlier_owner.empty()) {
+    fail(had_first(text(), entry.earlier_owner));
+    return false;
+  }
   if (entry.in_flight_in(claim().group) ||
       (!entry.reserving.empty() && entry.reserving != pod_.uid)) {
     wait_for(claim(), &ClaimBinding::look);
@@ -212,6 +210,10 @@ bool ClaimBinding::may_reserve(ClaimStore::Entry& entry) {
   }
   if (!entry.allocated()) {
     fail("claim " + text() + " lost its devices in the meantime");
+    return false;
+  }
+  if (!same_devices(entry.results(), claim().devices)) {
+    fail("claim " + text() + " got allocated elsewhere in the meantime");
     return false;
   }
   entry.reserving = pod_.uid;
@@ -223,6 +225,8 @@ void ClaimBinding::look() {
   if (entry == nullptr || entry->uid() != claim().uid) {
     return fail("claim " + text() + " got deleted in the meantime");
   }
+  // The pod that was to get it its devices is not bound.
+  if (entry->in_flight() && entry->decision->pod_uid == pod_.uid) claim().allocates = true;
   if (!claim().allocates && entry->reserved_for(pod_.uid)) {
     ++at_;
     return next();
@@ -326,10 +330,9 @@ void ClaimBinding::write_status() {
 }
 
 void ClaimBinding::finished(const Json& object) {
-  claim().reserved = true;
-  versions_[at_] = live_of(object).version;
+  claim().version = live_of(object).version;
   if (ClaimStore::Entry* entry = store_->find(claim().ns, claim().name); entry != nullptr)
-    store_->end_reserving(*entry, pod_.uid, versions_[at_]);
+    store_->end_reserving(*entry, pod_.uid, claim().version);
   ++at_;
   next();
 }
@@ -338,6 +341,9 @@ void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then
   host_.api_request(
       std::move(request), [self = shared_from_this(), then](int status, std::string_view body) {
         self->host_.run_on_loop(0, [self, then, status, body = std::string(body)] {
+          if (self->ended_) {
+            return self->take_back(then, Json::parse(body, nullptr, false));
+          }
           const bool exists = !self->claim().name.empty();
           if (status == kConflict && exists) return self->look_again();
           if (status == kNotFound && exists) {
@@ -351,6 +357,14 @@ void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then
           ((*self).*then)(object);
         });
       });
+}
+
+void ClaimBinding::take_back(void (ClaimBinding::*then)(const Json&), const Json& object) {
+  const Live live = object.is_object() ? live_of(object) : Live();
+  if (live.uid.empty()) return;  // it has failed
+  if (then == &ClaimBinding::finished) return release(host_, claim(), pod_.uid);
+  if (then == &ClaimBinding::created)
+    delete_claim(host_, {claim().ns, object["metadata"].value("name", ""), live.uid});
 }
 
 ClaimBinding::Live ClaimBinding::live_of(const plimsoll_resource_claim& object) {
@@ -388,59 +402,6 @@ ClaimBinding::Live ClaimBinding::live_of(const Json& object) {
   if (Json found = at("/metadata/finalizers"); found.is_array()) live.finalizers = std::move(found);
   if (Json found = at("/status/reservedFor"); found.is_array()) live.users = std::move(found);
   return live;
-}
-
-sdk::Host::ApiRequest pod_status_request(std::string_view ns, std::string_view name,
-                                         std::string_view uid, Json status) {
-  const Json body{{"metadata", {{"uid", std::string(uid)}}}, {"status", std::move(status)}};
-  return {"PATCH",
-          "/api/v1/namespaces/" + std::string(ns) + "/pods/" + std::string(name) + "/status",
-          kMergePatch, text_of(body)};
-}
-
-sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim, std::string_view pod_uid) {
-  const Json body{
-      {"metadata", {{"uid", claim.uid}}},
-      {"status", {{"reservedFor", {{{"$patch", "delete"}, {"uid", std::string(pod_uid)}}}}}}};
-  return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kStrategicPatch, text_of(body)};
-}
-
-sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim, const std::string& version) {
-  const Json body{
-      {"metadata", preconditions(claim.uid, version)},
-      {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}, {"devices", nullptr}}}};
-  return {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)};
-}
-
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries) {
-  const std::string path = claim_path(claim.ns, claim.name);
-  // Whether it is over; a conflict is tried again from the beginning.
-  const auto over = [host, claim, tries](int status, std::string_view body) {
-    if (status >= 200 && status <= 299) return false;
-    if (status == kConflict && tries < kMostTries) {
-      host.run_on_loop(0, [host, claim, tries] { delete_claim(host, claim, tries + 1); });
-    } else if (status != kNotFound) {
-      host.warn("claim " + claim.ns + "/" + claim.name +
-                " for extended resources cannot be removed: " + failure_text(status, body));
-    }
-    return true;
-  };
-  const Json unprotected{{"metadata", {{"uid", claim.uid}, {"finalizers", nullptr}}}};
-  host.api_request({"PATCH", path, kMergePatch, text_of(unprotected)},
-                   [host, path, over, uid = claim.uid](int status, std::string_view body) {
-                     if (over(status, body)) return;
-                     const Json options{{"preconditions", {{"uid", uid}}}};
-                     host.api_request({"DELETE", path, "application/json", text_of(options)}, over);
-                   });
-}
-
-std::string failure_text(int status, std::string_view body) {
-  if (status == 0) return std::string(body);
-  const Json answer = Json::parse(body, nullptr, false);
-  if (answer.is_object() && answer.contains("message") && answer["message"].is_string()) {
-    return answer["message"].get<std::string>();  // of a Status of Kubernetes
-  }
-  return "the API server answered " + std::to_string(status);
 }
 
 }  // namespace plimsoll::dra

@@ -21,14 +21,15 @@
 
 #include "plugins/dynamicresources/extended/extended_ask.hpp"
 #include "plugins/dynamicresources/footprint/footprint.hpp"
+#include "plugins/dynamicresources/objects/giving_back.hpp"
 #include "plugins/dynamicresources/store/claim_store.hpp"
 
 namespace plimsoll::dra {
 
-struct ClaimToBind {
-  std::string ns, name, uid;
-  bool allocates = false;  // else it has devices already
-  bool reserved = false;   // the API server knows that the pod has it
+struct ClaimToBind : ClaimId {
+  bool allocates = false;  // else it has devices already, or gets them by another pod
+  std::vector<DeviceResult> devices = {};  // those, which the pod's node was chosen by
+  std::string version = {};  // as our write left it: it is reserved for the pod; empty: none has
   // Of the claim for the pod's extended resources, which is made here: name and UID come with it.
   std::shared_ptr<const ExtendedAsk> extended = nullptr;
   // Another pod gets it its devices: of this decision on their group. 0: it has them.
@@ -64,7 +65,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   };
 
   [[nodiscard]] ClaimToBind& claim() { return (*claims_)[at_]; }
-  [[nodiscard]] std::string text() { return claim().ns + "/" + claim().name; }
+  [[nodiscard]] std::string text() { return claim().text(); }
   void wait_for(const ClaimToBind& claim, void (ClaimBinding::*then)());
   void next();
   void create();  // the claim for extended resources
@@ -78,10 +79,11 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   void write_status();
   void finished(const nlohmann::json& object);
   void settle();  // once all is written
-  void finish();  // once all is seen and ready
   void go_on();
   void look_later();  // whether the pod is still to be bound; again and again
   void give_back(size_t at);
+  // An answer that comes after the end.
+  void take_back(void (ClaimBinding::*then)(const nlohmann::json&), const nlohmann::json& object);
   [[nodiscard]] bool may_reserve(ClaimStore::Entry& entry);
   // Empty: the claim is the pod's, and ready.
   struct Standing {
@@ -110,26 +112,11 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   int tries_ = 0;
   bool told_ = false;  // that conditions are waited for
   int64_t told_ms_ = 0;
-  bool asked_ = false;  // the store, for the next change
+  const ClaimToBind* asked_ = nullptr;  // the store was, for its next change
   bool looking_ = false;
   void (ClaimBinding::*waits_for_)() = nullptr;
   bool ended_ = false;
   Live live_;
-  std::vector<std::string> versions_;  // as each claim was left
 };
-
-// Changes these fields of a pod's status.
-[[nodiscard]] sdk::Host::ApiRequest pod_status_request(std::string_view ns, std::string_view name,
-                                                       std::string_view uid, nlohmann::json status);
-// Takes the pod's reservation of a claim back.
-[[nodiscard]] sdk::Host::ApiRequest unreserve_request(const ClaimToBind& claim,
-                                                      std::string_view pod_uid);
-// Takes the devices of a claim back, if it still has this version.
-[[nodiscard]] sdk::Host::ApiRequest deallocate_request(const ClaimToBind& claim,
-                                                       const std::string& version);
-// Removes a claim that was made for extended resources: its protection first.
-void delete_claim(const sdk::Host& host, const ClaimToBind& claim, int tries = 0);
-// What an answer says of why it failed.
-[[nodiscard]] std::string failure_text(int status, std::string_view body);
 
 }  // namespace plimsoll::dra

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <plimsoll/pod_groups.h>
+#include <plimsoll/services/claimed_resources.h>
 #include <plimsoll/services/device_accounts.h>
 #include <plimsoll/services/zone_forecast.h>
 
@@ -86,6 +87,13 @@ class ClaimBindingTest : public testing::Test {
   sdk::FakeCycle cycle_;
   sdk::Pod pod_;
 };
+
+Json has_card_0() {
+  return {{"allocation",
+           {{"devices",
+             {{"results",
+               {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}};
+}
 
 Json device_status(const char* condition) {
   return {{"devices",
@@ -205,11 +213,7 @@ TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
   add_claim("ours");
   add_claim("theirs");
   ASSERT_NO_FATAL_FAILURE(begin("ours"));
-  change("theirs",
-         {{"allocation",
-           {{"devices",
-             {{"results",
-               {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}});
+  change("theirs", has_card_0());
   EXPECT_THAT(end(), HasSubstr("claim default/theirs was given one of its devices first"));
   EXPECT_FALSE(world_.claim("default/ours")["status"].contains("allocation"));
   EXPECT_TRUE(world_.claim("default/theirs")["status"].contains("allocation"));
@@ -217,11 +221,7 @@ TEST_F(ClaimBindingTest, WhoComesSecondGivesBack) {
 
 // A scheduler that has died wrote it, after the next one gave the card away.
 TEST_F(ClaimBindingTest, AWriteThatArrivesLateGivesBack) {
-  const Json has_card{
-      {"allocation",
-       {{"devices",
-         {{"results",
-           {{{"request", "r"}, {"driver", "d"}, {"pool", "n"}, {"device", "card-0"}}}}}}}}};
+  const Json has_card = has_card_0();
   add_cards(1);
   add_claim("first");
   add_claim("late");
@@ -268,12 +268,12 @@ class GangTest : public ClaimBindingTest {
     sdk::Pod pod;
     std::unique_ptr<sdk::FakeCycle> cycle;
   };
-  [[nodiscard]] Member member(const std::string& name) {
+  [[nodiscard]] Member member(const std::string& name, const char* claim = "shared") {
     return {sdk::Pod(&world_.pod(
                 {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
                  {"spec",
                   {{"containers", Json::array()},
-                   {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "shared"}}}}}}})),
+                   {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}})),
             std::make_unique<sdk::FakeCycle>()};
   }
   // Why it has no place; empty: it has one.
@@ -324,25 +324,187 @@ TEST_F(GangTest, OthersDoNotBuildOnWhatIsNotWritten) {
   EXPECT_EQ(place(other), "resource claim default/shared is in the process of being allocated");
 }
 
-// The pod that was to get it its devices is not bound: the others are tried again, and the next
-// one allocates it.
-TEST_F(GangTest, WhatIsTakenBackIsNobodysAnyMore) {
-  Member first = member("a");
-  Member second = member("b");
-  ASSERT_EQ(place(first), "");
-  ASSERT_EQ(place(second), "");
-  bind(second);
+// The pod that was to get it its devices is not bound: another one of them allocates it.
+TEST_F(GangTest, WhoIsLeftWritesTheAllocation) {
+  std::vector<Member> members;
+  for (const char* name : {"a", "b", "c"}) members.push_back(member(name));
+  for (Member& each : members) ASSERT_EQ(place(each), "");
+  bind(members[2]);
+  bind(members[1]);
   EXPECT_EQ(end(), "waits");
-  world_.plugin->unreserve(*first.cycle, first.pod, "n");
-  EXPECT_EQ(end(), "claim default/shared lost its devices in the meantime");
-  world_.plugin->unreserve(*second.cycle, second.pod, "n");
-  world_.host.completed.clear();
-  decision_ = 8;
+  world_.plugin->unreserve(*members[0].cycle, members[0].pod, "n");
+  EXPECT_EQ(end(), "ok");
+  ASSERT_EQ(world_.host.completed.size(), 2U);
+  EXPECT_EQ(world_.host.completed[0].message, "");
+  EXPECT_THAT(users(), UnorderedElementsAre("b", "c"));
+  EXPECT_EQ(world_.claim("default/shared")["status"]["allocation"]["devices"]["results"].size(),
+            1U);
+}
+
+// All of them are taken back, in any order: the claim is free for the next decision.
+TEST_F(GangTest, WhatIsTakenBackIsNobodysAnyMore) {
+  for (const bool first_goes_first : {true, false}) {
+    Member first = member("a");
+    Member second = member("b");
+    ASSERT_EQ(place(first), "");
+    ASSERT_EQ(place(second), "");
+    Member& one = first_goes_first ? first : second;
+    Member& other = first_goes_first ? second : first;
+    world_.plugin->unreserve(*one.cycle, one.pod, "n");
+    world_.plugin->unreserve(*other.cycle, other.pod, "n");
+    ++decision_;
+  }
   Member again = member("b");
   ASSERT_EQ(place(again), "");
   bind(again);
   EXPECT_EQ(end(), "ok");
   EXPECT_THAT(users(), ElementsAre("b"));
+}
+
+// Another scheduler had the card first: nobody reserves it, and nobody writes it once more.
+TEST_F(GangTest, NobodyReservesWhatAnotherClaimHadFirst) {
+  add_claim("theirs");
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  ASSERT_EQ(place(second), "");
+  bind(first);
+  bind(second);
+  change("theirs", has_card_0());
+  world_.settle();
+  ASSERT_EQ(world_.host.completed.size(), 2U);
+  for (const auto& each : world_.host.completed)
+    EXPECT_THAT(each.message, HasSubstr("claim default/theirs was given one of its devices first"));
+  EXPECT_FALSE(world_.claim("default/shared")["status"].contains("allocation"));
+  EXPECT_THAT(users(), ElementsAre());
+  for (Member* each : {&first, &second}) world_.plugin->unreserve(*each->cycle, each->pod, "n");
+  world_.settle();
+  world_.host.completed.clear();
+  ++decision_;
+  Member again = member("a");  // on the other card
+  ASSERT_EQ(place(again), "");
+  bind(again);
+  EXPECT_EQ(end(), "ok");
+}
+
+// While a pod of the group waits, others take the claim's devices back and give it others.
+TEST_F(GangTest, DevicesAreThoseThatThePodWasPlacedBy) {
+  Member first = member("a");
+  ASSERT_EQ(place(first), "");
+  bind(first);
+  ASSERT_EQ(end(), "ok");
+  Member second = member("b");
+  decision_ = 0;
+  ASSERT_EQ(place(second), "");
+  Json other = has_card_0();
+  other["allocation"]["devices"]["results"][0]["device"] = "card-1";
+  change("shared", other);
+  bind(second);
+  EXPECT_EQ(end(), "claim default/shared got allocated elsewhere in the meantime");
+  EXPECT_THAT(users(), ElementsAre("a"));
+}
+
+// A pod that goes while its write is under way leaves nothing that is reserved, nor holds others
+// up.
+TEST_F(GangTest, AWriteThatIsAnsweredAfterTheEndIsTakenBack) {
+  Member first = member("a");
+  Member second = member("b");
+  Member third = member("c");
+  for (Member* each : {&first, &second, &third}) ASSERT_EQ(place(*each), "");
+  bind(second);
+  ASSERT_EQ(end(), "waits");
+  bind(first);
+  while (users() != std::vector<std::string>{"a", "b"}) ASSERT_TRUE(world_.step());
+  world_.host.bindings_cancelled.push_back("b");
+  const size_t ended = world_.host.completed.size();
+  (void)world_.pass_time();
+  ASSERT_EQ(world_.host.completed.size(), ended + 1);
+  EXPECT_EQ(world_.host.completed.back().message, "the pod is not to be bound any more");
+  world_.plugin->unreserve(*second.cycle, second.pod, "n");
+  bind(third);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_THAT(users(), UnorderedElementsAre("a", "c"));
+}
+
+// A group without room gives back what only its waiting pods have, and what binds them.
+TEST_F(GangTest, AGroupWithoutRoomGivesBackWhatItsClaimsHave) {
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  bind(first);
+  ASSERT_EQ(end(), "ok");
+  const auto* table = world_.host.handle().find_service<plimsoll_claimed_resources>(
+      PLIMSOLL_CLAIMED_RESOURCES_SERVICE, PLIMSOLL_CLAIMED_RESOURCES_VERSION);
+  ASSERT_NE(table, nullptr);
+  const auto give_back = [&](std::vector<const plimsoll_pod*> pods) {
+    const int32_t claims = table->give_back(table->self, pods.data(), pods.size());
+    world_.settle();
+    return claims;
+  };
+  EXPECT_EQ(give_back({second.pod.operator->()}), 0) << "a has it, too";
+  EXPECT_TRUE(world_.claim("default/shared")["status"].contains("allocation"));
+  EXPECT_EQ(give_back({second.pod.operator->(), first.pod.operator->()}), 1);
+  EXPECT_FALSE(world_.claim("default/shared")["status"].contains("allocation"));
+  EXPECT_EQ(give_back({second.pod.operator->(), first.pod.operator->()}), 0) << "it has none";
+}
+
+// What-ifs: pods that share a claim take its devices once, and only where these are.
+TEST_F(GangTest, AWhatIfCountsASharedClaimOnce) {
+  world_.add_node({{"metadata", {{"name", "other"}}}});
+  add_claim("own");
+  Member first = member("a");
+  Member second = member("b");
+  Member third = member("c");
+  Member alone = member("d", "own");
+  const auto verdict = [&](Member& of, std::vector<Member*> others, size_t node) {
+    EXPECT_EQ(world_.plugin->pre_filter(*of.cycle, of.pod).code, PLIMSOLL_SUCCESS);
+    for (Member* other : others) {
+      EXPECT_EQ(world_.plugin->add_pod(*of.cycle, of.pod, other->pod, *world_.nodes[0]).code,
+                PLIMSOLL_SUCCESS);
+    }
+    return world_.plugin->filter(*of.cycle, of.pod, *world_.nodes[node]).code;
+  };
+  EXPECT_EQ(verdict(alone, {&first, &second}, 0), PLIMSOLL_SUCCESS) << "one of two cards is left";
+  EXPECT_EQ(verdict(third, {&first, &second, &alone}, 0), PLIMSOLL_SUCCESS) << "it has its card";
+  EXPECT_NE(verdict(third, {&first}, 1), PLIMSOLL_SUCCESS) << "the card is on the other node";
+}
+
+// Devices that are CPUs, and a ledger of zones.
+class GangWithCpusTest : public GangTest {
+ protected:
+  GangWithCpusTest() {
+    ledger_.size = sizeof ledger_;
+    ledger_.self = this;
+    ledger_.hold = [](void* self, plimsoll_list holdings) {
+      for (const auto& each : sdk::List<plimsoll_zone_holding>(holdings))
+        static_cast<GangWithCpusTest*>(self)->asks_again_ = sdk::view(each.pod_uid);
+    };
+    EXPECT_TRUE(world_.host.handle().publish(PLIMSOLL_ZONE_FORECAST_SERVICE,
+                                             PLIMSOLL_ZONE_FORECAST_VERSION, &ledger_));
+    world_.plugin->start();
+    add_cards(
+        1, {{"attributes", {{"resource.kubernetes.io/numaNode", {{"int", 0}}}}},
+            {"nodeAllocatableResources", {{"cpu", {{"mapping", {{"deviceMultiplier", "4"}}}}}}}});
+  }
+
+  plimsoll_zone_forecast ledger_{};
+  std::string asks_again_ = "nobody asked";
+};
+
+// Only the first one is shown to have the claim: still it is not one pod's own CPUs.
+TEST_F(GangWithCpusTest, WhatSeveralShareIsNobodysOwn) {
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  EXPECT_EQ(asks_again_, "a");
+  ASSERT_EQ(place(second), "");
+  EXPECT_EQ(asks_again_, "");
+  bind(first);
+  ASSERT_EQ(end(), "ok");
+  EXPECT_THAT(users(), ElementsAre("a"));
+  EXPECT_EQ(asks_again_, "");
+  world_.plugin->unreserve(*second.cycle, second.pod, "n");
+  EXPECT_EQ(asks_again_, "a");
 }
 
 // The other book, as NodeDevice would keep it.

@@ -1,8 +1,8 @@
 /* The service "plimsoll.io/claimed-resources", version 1: who gives pods devices for an extended
  * resource of which their node has none (KEP-5004: a DeviceClass stands behind the name). The
  * plugin that does so publishes it. NodeResourcesFit asks it, and leaves such a resource alone on
- * nodes whose allocatable amount of it is 0; scores count devices there. Plain C. On the loop, and
- * in filters.
+ * nodes whose allocatable amount of it is 0; scores count devices there. The scheduler asks it to
+ * give back what a group of pods cannot use. Plain C. On the loop, and in filters.
  */
 #ifndef PLIMSOLL_SERVICES_CLAIMED_RESOURCES_H_
 #define PLIMSOLL_SERVICES_CLAIMED_RESOURCES_H_
@@ -28,6 +28,10 @@ typedef struct plimsoll_claimed_resources {
    * filters and scores, on one thread at a time. */
   void (*devices)(void* self, const plimsoll_node_info* node, plimsoll_str resource, int64_t* all,
                   int64_t* taken);
+  /* These pods, which are placed together or not at all, have no room: takes the devices of their
+   * claims back that nobody else has, and that bind their pods to nodes. Returns how many claims.
+   * On the loop. */
+  int32_t (*give_back)(void* self, const plimsoll_pod* const* pods, size_t count);
 } plimsoll_claimed_resources;
 
 #ifdef __cplusplus
