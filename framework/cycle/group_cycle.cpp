@@ -354,8 +354,9 @@ Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   const bool is_news = for_want_of_room && error_.ok() && !state_.deferred.empty();
   group.put_off = is_news && !group.put_off;
   const bool asks = for_want_of_room && error_.ok() && !group.put_off;
-  const bool gives_back = asks && give_back_claims();
-  const Evictions evictions = asks ? evict(group) : Evictions();
+  // Whom to evict is seen once the claims bind nobody any more.
+  group.gave_back = asks && !group.gave_back && give_back_claims();
+  const Evictions evictions = asks && !group.gave_back ? evict(group) : Evictions();
   if (state_.metrics) {
     state_.metrics->group_attempt(!error_.ok()     ? "error"
                                   : evictions.help ? "waiting_on_preemption"
@@ -364,7 +365,7 @@ Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   }
   if (!error_.ok()) message_ = error_.message(state_.environment.reasons);
   const std::string not_reached = message_;
-  if (gives_back) message_ += ", deallocation of ResourceClaims completed";
+  if (group.gave_back) message_ += ", deallocation of ResourceClaims completed";
   if (!evictions.said.empty()) message_ += ", pod group preemption: " + evictions.said;
   std::string condition = message_ + most_room_;
   // Which pod stands in the way, and why.

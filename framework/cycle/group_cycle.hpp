@@ -107,8 +107,10 @@ class GroupCycle {
     std::string said;   // empty: nobody was asked
     bool help = false;  // the group waits for their room
   };
-  // Takes back what the group's claims have where it has no place; returns whether there was any.
-  [[nodiscard]] bool give_back_claims() const;
+  // Takes back what the group's claims have where it has no place, and has that wake it; returns
+  // whether there was any.
+  [[nodiscard]] bool give_back_claims();
+  [[nodiscard]] std::optional<PluginIndex> filter_of(std::string_view name) const;
 
   Routine<> attempt(bool again);
   [[nodiscard]] bool is_outdated() const { return nodes_changed_ != state_.nodes_changed; }

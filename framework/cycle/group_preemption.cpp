@@ -30,7 +30,7 @@ void GroupCycle::give_back_nomination(const Member& member) {
   state_.nominator.add(member.pod, Nominating::to(member.nominated_to));
 }
 
-bool GroupCycle::give_back_claims() const {
+bool GroupCycle::give_back_claims() {
   const auto* claimed =
       static_cast<const plimsoll_claimed_resources*>(state_.environment.services.find(
           PLIMSOLL_CLAIMED_RESOURCES_SERVICE, PLIMSOLL_CLAIMED_RESOURCES_VERSION));
@@ -38,7 +38,17 @@ bool GroupCycle::give_back_claims() const {
     return false;
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
-  return claimed->give_back(claimed->self, pods.data(), pods.size()) > 0;
+  if (claimed->give_back(claimed->self, pods.data(), pods.size()) <= 0) return false;
+  const auto has_claims = [](const Member& m) {
+    return m.pod->claims.count != 0 || m.pod->extended_claim.len != 0;
+  };
+  const auto member = std::ranges::find_if(members_, has_claims);
+  const std::optional<PluginIndex> plugin = filter_of("DynamicResources");
+  if (member == members_.end() || !plugin) return true;
+  Diagnosis diagnosis;
+  diagnosis.rejectors.insert(*plugin);
+  refuse(*member, diagnosis);
+  return true;
 }
 
 // Null: the profile evicts nobody for groups.

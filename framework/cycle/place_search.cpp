@@ -21,14 +21,14 @@ constexpr size_t kMembersPerLook = 4;
 
 constexpr std::string_view kFit = "NodeResourcesFit";
 
-std::optional<PluginIndex> filter_of(const Framework& framework, std::string_view name) {
-  for (const Framework::Slot& slot : framework.at(ExtensionPoint::kFilter)) {
-    if (framework.plugin_name(slot.plugin) == name) return slot.plugin;
+}  // namespace
+
+std::optional<PluginIndex> GroupCycle::filter_of(std::string_view name) const {
+  for (const Framework::Slot& slot : framework_->at(ExtensionPoint::kFilter)) {
+    if (framework_->plugin_name(slot.plugin) == name) return slot.plugin;
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 std::string GroupCycle::quorum_message(size_t remaining) const {
   const std::string counts = " (" + std::to_string(needed_) +
@@ -298,7 +298,7 @@ void GroupCycle::wait_for_labels() {
 
 // What certainly cannot hold the group is not looked at, if the profile's filters ask for room.
 void GroupCycle::judge_domains() {
-  const std::optional<PluginIndex> fit = filter_of(*framework_, kFit);
+  const std::optional<PluginIndex> fit = filter_of(kFit);
   std::vector<const plimsoll_pod*> pods;
   for (const Member& member : members_) pods.push_back(member.pod.get());
   const bool ignores = state_.policy.domain_args(*members_.front().pod).fit_ignores;

@@ -174,12 +174,13 @@ struct QueuedGroup {
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
   Late late = Late::kNobody;
-  bool put_off = false;   // nobody was evicted in the last attempt: news of it waited
-  std::string said;       // of that, or of a binding that failed since
-  std::string told;       // what the cycle last wrote about it,
-  std::string told_to;    // into the object of this UID
-  int64_t failed_ms = 0;  // when no place was last found for it; 0: never, or since
-  size_t counted = 0;     // of the members, in the sizes of its place
+  bool gave_back = false;  // devices of its claims, in the last attempt
+  bool put_off = false;    // nobody was evicted in the last attempt: news of it waited
+  std::string said;        // of that, or of a binding that failed since
+  std::string told;        // what the cycle last wrote about it,
+  std::string told_to;     // into the object of this UID
+  int64_t failed_ms = 0;   // when no place was last found for it; 0: never, or since
+  size_t counted = 0;      // of the members, in the sizes of its place
 
   [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
   [[nodiscard]] bool is_complete() const {

@@ -153,7 +153,7 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   attempt->extended = extended_of(pod);
   if (!attempt->extended.empty()) attempt->stale = store_->extended_claim(pod.uid());
   if (attempt->stale && !pod.node_name().empty()) {  // somebody asks about a pod that has its place
-    want(*store_->find(attempt->stale->first, attempt->stale->second));
+    if (const auto* has = store_->find(attempt->stale->first, attempt->stale->second)) want(*has);
     attempt->stale.reset();
     attempt->extended.clear();
   }
@@ -230,9 +230,9 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
     Allocator* allocator = here.allocator.get();
     std::unique_ptr<ClaimStore::Other> moved;
     std::unique_ptr<Allocator> of_what_if;
-    std::vector<const Claim*> asks = here.asks;
     if (allocator != nullptr && !state->moved.empty()) {
       moved = as_moved(*state);
+      std::vector<const Claim*> asks = here.asks;
       std::erase_if(asks, [&](const Claim* claim) { return given(*state, *claim) != nullptr; });
       if (!std::all_of(here.asks.begin(), here.asks.end(),
                        [&](const Claim* claim) { return reaches_given(*state, *claim, node); })) {
@@ -278,7 +278,7 @@ Status DynamicResources::filter(const plimsoll_cycle& cycle, Pod pod, Nodes node
       std::vector<Allocation> allocations;
       if (allocator != nullptr)
         allocations = allocator->allocations(outcome, node.name, [] { return "share"; });
-      for (size_t at = 0; asks.size() < here.asks.size() && at < here.asks.size(); ++at) {
+      for (size_t at = 0; !state->moved.empty() && at < here.asks.size(); ++at) {
         if (const Given* got = given(*state, *here.asks[at]))
           allocations.insert(allocations.begin() + static_cast<ptrdiff_t>(at),
                              Allocation{got->devices, {}, {}});

@@ -65,8 +65,9 @@ Status DynamicResources::reserve(plimsoll_cycle& cycle, Pod pod, sdk::Node node)
         ClaimToBind{{wanted.ns, wanted.name, wanted.uid}, !wanted.allocated});
     to_bind.group = wanted.group;
     to_bind.devices = wanted.results;
-    if (wanted.group != 0) store_->share(*claim, pod.uid());
-    if (!wanted.allocated) {
+    if (wanted.allocated) {
+      if (!claim->reserved_for(pod.uid())) store_->share(*claim, pod.uid());
+    } else {
       store_->decide(*claim, pod.uid(), std::move(allocations[next++]), group_decision(pod));
     }
   }

@@ -37,7 +37,9 @@ Status DynamicResources::add_pod(plimsoll_cycle& cycle, Pod, Pod added, sdk::Nod
   // One that comes back has what it had.
   if (std::erase_if(state->moved, is_it) != 0) return Status();
   std::vector<Given> gets = devices_for(*state, added, node);
-  if (!gets.empty()) state->moved.push_back({std::string(added.uid()), true, {}, std::move(gets)});
+  // Also one that gets none by itself: once it is taken away again, it never was there.
+  if (may_have_devices(*added.operator->()) || !gets.empty())
+    state->moved.push_back({std::string(added.uid()), true, {}, std::move(gets)});
   return Status();
 }
 

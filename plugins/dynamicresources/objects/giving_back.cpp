@@ -17,7 +17,9 @@ constexpr int kMostTries = 10;
 constexpr int kConflict = 409;
 constexpr int kNotFound = 404;
 
-bool is_done(int status) { return status >= 200 && status <= 299; }
+bool is_done(int status) {
+  return status >= 200 && status <= 299;
+}
 
 // `otherwise`: "claim ns/name keeps its devices"
 std::function<void(int, std::string_view)> warn_of(const sdk::Host& host, std::string otherwise) {
@@ -49,8 +51,8 @@ void forget_amounts(const sdk::Host& host, std::string_view ns, std::string_view
   host.api_request(
       pod_status_request(ns, name, uid, {{"nodeAllocatableResourceClaimStatuses", Json::array()}}),
       [warn = warn_of(host, "pod " + std::string(ns) + "/" + std::string(name) +
-                                " keeps amounts of claims in its status")](
-          int status, std::string_view body) {
+                                " keeps amounts of claims in its status")](int status,
+                                                                           std::string_view body) {
         if (status != kNotFound) warn(status, body);
       });
 }

@@ -169,14 +169,15 @@ int32_t ClaimStore::give_back(void* self, const plimsoll_pod* const* pods, size_
   for (const plimsoll_pod* pod : all) {
     const std::string_view ns = view(pod->meta.ns);
     if (const auto stale = store->extended_claim(view(pod->meta.uid))) {
-      const Entry& claim = *store->find(stale->first, stale->second);
-      delete_claim(store->host_, {stale->first, stale->second, std::string(claim.uid())});
+      const Entry* claim = store->find(stale->first, stale->second);
+      if (claim == nullptr) continue;
+      delete_claim(store->host_, {stale->first, stale->second, std::string(claim->uid())});
       ++done;
     }
     for (const auto& each : List<plimsoll_pod_claim>(pod->claims)) {
       const Entry* claim = store->find(ns, view(each.claim));
       if (claim == nullptr || claim->object->allocated == 0 || claim->decision != nullptr ||
-          !given.insert(claim).second) {
+          !claim->sharing.empty() || !claim->reserving.empty() || !given.insert(claim).second) {
         continue;
       }
       const bool holds = claim->reachable_from().has_value() || store->has_one_twice(*claim) ||
@@ -250,10 +251,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     for (const DeviceResult& result : known->second.counted) allocated_.remove(result);
     books_.claim_counted(key.first + "/" + key.second, {});
     touch(known->second.counted);
-    if (const auto at = extended_.find(known->second.extended_of_);
-        at != extended_.end() && at->second == key) {
-      extended_.erase(at);
-    }
+    forget_extended(known->second, key);
     claims_.erase(known);
     return tell(key);
   }
@@ -262,6 +260,7 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
   const bool same = entry.asks != nullptr && entry.uid_ == view(object->object.meta.uid);
   entry.object = object;
   if (!same) {  // a spec never changes
+    forget_extended(entry, key);
     entry.uid_ = view(object->object.meta.uid);
     entry.asks = std::make_shared<const Claim>(read_claim(*object));
     entry.decision.reset();
@@ -270,19 +269,26 @@ void ClaimStore::claim_event(const sdk::ObjectEvent& event) {
     entry.extended_of_ = pod_of_extended(object->object.meta);
     if (!entry.extended_of_.empty()) extended_.insert_or_assign(entry.extended_of_, key);
   }
+  const bool by_us = entry.decision != nullptr;
   if (entry.decision != nullptr && !entry.decision->version.empty() &&
       !is_before(view(object->object.meta.resource_version), entry.decision->version)) {
     entry.decision.reset();
   }
   if (object->allocated == 0) entry.earlier_owner.clear();
-  for (const auto& user : List<plimsoll_claim_user>(object->reserved_for)) {
-    if (const auto known = entry.sharing.find(view(user.uid)); known != entry.sharing.end())
-      entry.sharing.erase(known);
+  if (!entry.sharing.empty()) {
+    std::set<std::string_view> seen;
+    for (const auto& user : List<plimsoll_claim_user>(object->reserved_for))
+      seen.insert(view(user.uid));
+    std::erase_if(entry.sharing, [&](const std::string& uid) { return seen.count(uid) != 0; });
   }
-  const bool by_us = entry.decision != nullptr;
   recount(entry);
   if (by_us && !was_allocated && object->allocated != 0) entry.earlier_owner = other_owner(entry);
   tell(key);
+}
+
+void ClaimStore::forget_extended(const Entry& claim, const Key& key) {
+  const auto at = extended_.find(claim.extended_of_);
+  if (at != extended_.end() && at->second == key) extended_.erase(at);
 }
 
 void ClaimStore::tell(const Key& claim) {
@@ -437,6 +443,7 @@ void ClaimStore::decide(Entry& claim, std::string_view pod_uid, Allocation alloc
   claim.decision = std::make_unique<Decision>(Decision{
       .pod_uid = std::string(pod_uid), .allocation = std::move(allocation), .group = group});
   claim.earlier_owner.clear();
+  claim.sharing.clear();
   recount(claim);
 }
 
@@ -456,18 +463,19 @@ void ClaimStore::written(Entry& claim, std::string_view pod_uid, std::string ver
 }
 
 void ClaimStore::share(Entry& claim, std::string_view pod_uid) {
-  claim.sharing.emplace(pod_uid);
+  claim.sharing.emplace_back(pod_uid);
   recount(claim);
 }
 
 void ClaimStore::give_up(Entry& claim, std::string_view pod_uid, std::string version) {
-  const bool shares = claim.sharing.erase(std::string(pod_uid)) != 0;
+  const bool shares = std::erase(claim.sharing, pod_uid) != 0;
   const bool decided = claim.in_flight() && claim.decision->pod_uid == pod_uid;
   if (!shares && !decided) return;
   if (decided && !version.empty()) return written(claim, {}, std::move(version));
-  const bool can_be_written = claim.object->allocated == 0 && claim.earlier_owner.empty();
+  const bool can_be_written = claim.object->allocated == 0;
   if (decided && can_be_written && !claim.sharing.empty()) {
-    claim.decision->pod_uid = std::move(claim.sharing.extract(claim.sharing.begin()).value());
+    claim.decision->pod_uid = std::move(claim.sharing.front());
+    claim.sharing.erase(claim.sharing.begin());
   } else if (decided) {
     claim.decision.reset();
   }

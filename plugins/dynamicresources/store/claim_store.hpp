@@ -57,8 +57,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
     // Another claim that had one of its devices when the watch showed that it has them, by our own
     // write; empty: none had.
     std::string earlier_owner;
-    // Other pods of the decision's group that were placed by it, and are not seen to have it yet.
-    std::set<std::string, std::less<>> sharing;
+    // Pods that were placed by the devices that it has or gets, and are not seen to have it yet; in
+    // the order of placing.
+    std::vector<std::string> sharing;
     // The pod for which it is being reserved; empty: none. Others wait, so that they do not all
     // change it at once.
     std::string reserving;
@@ -124,10 +125,11 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void decide(Entry& claim, std::string_view pod_uid, Allocation allocation, uint64_t group = 0);
   // The API server has it, in this version.
   void written(Entry& claim, std::string_view pod_uid, std::string version);
-  // A pod of the decision's group is placed by it, too.
+  // A pod is placed by what the claim has, or by a decision for another pod of its group.
   void share(Entry& claim, std::string_view pod_uid);
   // The pod is not bound. What was decided for it is taken back, unless it is written, in
-  // `version`, or another pod of its group needs it: that one writes it then.
+  // `version`, or another pod of its group needs it: the one that was placed first writes it then,
+  // so that nobody waits for a pod that was placed later.
   void give_up(Entry& claim, std::string_view pod_uid, std::string version);
   // Lets the next one reserve it, once the watch has shown this version.
   void end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version = {});
@@ -200,6 +202,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   void append_device(std::string& out, const KnownDevice& device) const;
   void append_holder(std::string& out, const std::string& holder) const;
   [[nodiscard]] std::string other_owner(const Entry& claim) const;
+  void forget_extended(const Entry& claim, const Key& key);
   void tell(const Key& claim);
   void tell(const Entry& claim);
 

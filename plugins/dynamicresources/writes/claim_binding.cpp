@@ -25,7 +25,7 @@ bool same_devices(const std::vector<DeviceResult>& a, const std::vector<DeviceRe
   return std::ranges::equal(a, b, {}, &DeviceResult::where, &DeviceResult::where);
 }
 
-std::string had_first(const std::string& claim, const std::string& owner) {
+std::string had_first_text(const std::string& claim, const std::string& owner) {
   return "claim " + claim + ": claim " + owner +
          " was given one of its devices first, by another scheduler";
 }
@@ -74,8 +74,8 @@ ClaimBinding::Standing ClaimBinding::standing(size_t at) {
   if (claim.allocates && is_before(view(object.object.meta.resource_version), claim.version)) {
     return {true, {}};
   }
-  if (claim.allocates && !entry->earlier_owner.empty()) {
-    return {false, had_first(name, entry->earlier_owner)};
+  if (claim.allocates && had_first(*entry)) {
+    return {false, had_first_text(name, entry->earlier_owner)};
   }
   const Readiness ready = readiness(object);
   if (ready.kind == Readiness::Kind::kReady) return {};
@@ -197,23 +197,26 @@ void ClaimBinding::tell_the_pod() {
       });
 }
 
+// Another claim had one of its devices first, and has it still.
+bool ClaimBinding::had_first(const ClaimStore::Entry& entry) const {
+  return !entry.earlier_owner.empty() && store_->has_one_twice(entry);
+}
+
 // Once it has devices, and while none of our other pods changes it.
 bool ClaimBinding::may_reserve(ClaimStore::Entry& entry) {
-  if (!entry.earlier_owner.empty()) {
-    fail(had_first(text(), entry.earlier_owner));
+  if (had_first(entry)) {
+    fail(had_first_text(text(), entry.earlier_owner));
     return false;
   }
-  if (entry.in_flight_in(claim().group) ||
+  // What is written but not seen may be a device that somebody else had first.
+  const bool seen = entry.object->allocated != 0;
+  if (entry.in_flight_in(claim().group) || (entry.allocated() && !seen) ||
       (!entry.reserving.empty() && entry.reserving != pod_.uid)) {
     wait_for(claim(), &ClaimBinding::look);
     return false;
   }
   if (!entry.allocated()) {
     fail("claim " + text() + " lost its devices in the meantime");
-    return false;
-  }
-  if (!same_devices(entry.results(), claim().devices)) {
-    fail("claim " + text() + " got allocated elsewhere in the meantime");
     return false;
   }
   entry.reserving = pod_.uid;
@@ -226,7 +229,8 @@ void ClaimBinding::look() {
     return fail("claim " + text() + " got deleted in the meantime");
   }
   // The pod that was to get it its devices is not bound.
-  if (entry->in_flight() && entry->decision->pod_uid == pod_.uid) claim().allocates = true;
+  if (entry->in_flight_in(claim().group) && entry->decision->pod_uid == pod_.uid)
+    claim().allocates = true;
   if (!claim().allocates && entry->reserved_for(pod_.uid)) {
     ++at_;
     return next();
@@ -289,6 +293,12 @@ void ClaimBinding::write() {
     return fail("claim " + text() + " got deleted in the meantime");
   }
   if (claim().allocates && live_.allocated) {
+    return fail("claim " + text() + " got allocated elsewhere in the meantime");
+  }
+  if (!claim().allocates && !live_.allocated) {
+    return fail("claim " + text() + " lost its devices in the meantime");
+  }
+  if (!claim().allocates && !same_devices(live_.devices, claim().devices)) {
     return fail("claim " + text() + " got allocated elsewhere in the meantime");
   }
   for (const Json& finalizer : live_.finalizers) {
@@ -362,7 +372,8 @@ void ClaimBinding::send(sdk::Host::ApiRequest request, void (ClaimBinding::*then
 void ClaimBinding::take_back(void (ClaimBinding::*then)(const Json&), const Json& object) {
   const Live live = object.is_object() ? live_of(object) : Live();
   if (live.uid.empty()) return;  // it has failed
-  if (then == &ClaimBinding::finished) return release(host_, claim(), pod_.uid);
+  if (then == &ClaimBinding::finished && claim().extended == nullptr)
+    return release(host_, claim(), pod_.uid);
   if (then == &ClaimBinding::created)
     delete_claim(host_, {claim().ns, object["metadata"].value("name", ""), live.uid});
 }
@@ -374,6 +385,12 @@ ClaimBinding::Live ClaimBinding::live_of(const plimsoll_resource_claim& object) 
   live.version = text(object.object.meta.resource_version);
   live.deleting = object.object.meta.deletion_ms != 0;
   live.allocated = object.allocated != 0;
+  for (const auto& each : sdk::List<plimsoll_device_result>(object.results)) {
+    DeviceResult& device = live.devices.emplace_back();
+    device.driver = text(each.driver);
+    device.pool = text(each.pool);
+    device.device = text(each.device);
+  }
   for (const plimsoll_str& each : sdk::List<plimsoll_str>(object.finalizers)) {
     live.finalizers.push_back(text(each));
   }
@@ -399,6 +416,12 @@ ClaimBinding::Live ClaimBinding::live_of(const Json& object) {
   live.version = text(at("/metadata/resourceVersion"));
   live.deleting = !at("/metadata/deletionTimestamp").is_null();
   live.allocated = at("/status/allocation").is_object();
+  for (const Json& each : at("/status/allocation/devices/results")) {
+    DeviceResult& device = live.devices.emplace_back();
+    device.driver = each.value("driver", "");
+    device.pool = each.value("pool", "");
+    device.device = each.value("device", "");
+  }
   if (Json found = at("/metadata/finalizers"); found.is_array()) live.finalizers = std::move(found);
   if (Json found = at("/status/reservedFor"); found.is_array()) live.users = std::move(found);
   return live;

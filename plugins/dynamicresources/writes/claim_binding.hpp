@@ -60,6 +60,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
     std::string uid, version;
     bool deleting = false;
     bool allocated = false;
+    std::vector<DeviceResult> devices;  // where they are, and no more of them
     nlohmann::json finalizers = nlohmann::json::array();
     nlohmann::json users = nlohmann::json::array();  // reservedFor
   };
@@ -85,6 +86,7 @@ class ClaimBinding : public std::enable_shared_from_this<ClaimBinding> {
   // An answer that comes after the end.
   void take_back(void (ClaimBinding::*then)(const nlohmann::json&), const nlohmann::json& object);
   [[nodiscard]] bool may_reserve(ClaimStore::Entry& entry);
+  [[nodiscard]] bool had_first(const ClaimStore::Entry& entry) const;
   // Empty: the claim is the pod's, and ready.
   struct Standing {
     bool waits = false;

@@ -268,12 +268,14 @@ class GangTest : public ClaimBindingTest {
     sdk::Pod pod;
     std::unique_ptr<sdk::FakeCycle> cycle;
   };
-  [[nodiscard]] Member member(const std::string& name, const char* claim = "shared") {
+  [[nodiscard]] Member member(const std::string& name,
+                              const std::vector<const char*>& claims = {"shared"}) {
+    Json named = Json::array();
+    for (const char* claim : claims)
+      named.push_back({{"name", claim}, {"resourceClaimName", claim}});
     return {sdk::Pod(&world_.pod(
                 {{"metadata", {{"name", name}, {"namespace", "default"}, {"uid", name}}},
-                 {"spec",
-                  {{"containers", Json::array()},
-                   {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", claim}}}}}}})),
+                 {"spec", {{"containers", Json::array()}, {"resourceClaims", named}}}})),
             std::make_unique<sdk::FakeCycle>()};
   }
   // Why it has no place; empty: it has one.
@@ -341,6 +343,22 @@ TEST_F(GangTest, WhoIsLeftWritesTheAllocation) {
             1U);
 }
 
+// Nobody waits for a pod that was placed later: each would wait for the other, for ever.
+TEST_F(GangTest, TheFirstThatIsLeftWritesTheAllocation) {
+  add_claim("own");
+  Member first = member("a");
+  Member second = member("z", {"shared", "own"});
+  Member third = member("b", {"own", "shared"});
+  for (Member* each : {&first, &second, &third}) ASSERT_EQ(place(*each), "");
+  bind(third);
+  bind(second);
+  EXPECT_EQ(end(), "waits");
+  world_.plugin->unreserve(*first.cycle, first.pod, "n");
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(world_.host.completed.size(), 2U);
+  EXPECT_THAT(users(), UnorderedElementsAre("z", "b"));
+}
+
 // All of them are taken back, in any order: the claim is free for the next decision.
 TEST_F(GangTest, WhatIsTakenBackIsNobodysAnyMore) {
   for (const bool first_goes_first : {true, false}) {
@@ -404,6 +422,54 @@ TEST_F(GangTest, DevicesAreThoseThatThePodWasPlacedBy) {
   EXPECT_THAT(users(), ElementsAre("a"));
 }
 
+// The same, while the watch does not show it yet.
+TEST_F(GangTest, AConflictIsNoReasonToReserveOtherDevices) {
+  Member first = member("a");
+  ASSERT_EQ(place(first), "");
+  bind(first);
+  ASSERT_EQ(end(), "ok");
+  Member second = member("b");
+  decision_ = 0;
+  ASSERT_EQ(place(second), "");
+  for (const bool has_any : {true, false}) {
+    Json& claim = world_.claim("default/shared");
+    const Json before = claim;
+    claim["metadata"]["resourceVersion"] = "900";
+    if (has_any) {
+      claim["status"]["allocation"]["devices"]["results"][0]["device"] = "card-1";
+    } else {
+      claim["status"] = Json::object();
+    }
+    bind(second);
+    EXPECT_EQ(end(), std::string("claim default/shared ") +
+                         (has_any ? "got allocated elsewhere" : "lost its devices") +
+                         " in the meantime");
+    claim = before;
+  }
+}
+
+// The pod that wrote the allocation goes before anybody has seen that another claim was first.
+TEST_F(GangTest, WhatIsWrittenAndNotSeenIsNotBuiltOn) {
+  add_claim("theirs");
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  ASSERT_EQ(place(second), "");
+  bind(second);
+  ASSERT_EQ(end(), "waits");
+  bind(first);
+  const auto is_due = [](const auto& task) { return task.delay_ms == 0; };
+  while (std::ranges::any_of(world_.host.deferred, is_due)) ASSERT_TRUE(world_.step());
+  ASSERT_THAT(users(), ElementsAre("a"));
+  change("theirs", has_card_0());
+  world_.host.bindings_cancelled.push_back("a");
+  (void)world_.pass_time();
+  ASSERT_EQ(world_.host.completed.size(), 1U);
+  world_.plugin->unreserve(*first.cycle, first.pod, "n");
+  EXPECT_THAT(end(), HasSubstr("claim default/theirs was given one of its devices first"));
+  EXPECT_THAT(users(), ElementsAre());
+}
+
 // A pod that goes while its write is under way leaves nothing that is reserved, nor holds others
 // up.
 TEST_F(GangTest, AWriteThatIsAnsweredAfterTheEndIsTakenBack) {
@@ -442,6 +508,11 @@ TEST_F(GangTest, AGroupWithoutRoomGivesBackWhatItsClaimsHave) {
     return claims;
   };
   EXPECT_EQ(give_back({second.pod.operator->()}), 0) << "a has it, too";
+  Member third = member("c");
+  decision_ = 0;
+  ASSERT_EQ(place(third), "");
+  EXPECT_EQ(give_back({second.pod.operator->(), first.pod.operator->()}), 0) << "c is being bound";
+  world_.plugin->unreserve(*third.cycle, third.pod, "n");
   EXPECT_TRUE(world_.claim("default/shared")["status"].contains("allocation"));
   EXPECT_EQ(give_back({second.pod.operator->(), first.pod.operator->()}), 1);
   EXPECT_FALSE(world_.claim("default/shared")["status"].contains("allocation"));
@@ -455,7 +526,7 @@ TEST_F(GangTest, AWhatIfCountsASharedClaimOnce) {
   Member first = member("a");
   Member second = member("b");
   Member third = member("c");
-  Member alone = member("d", "own");
+  Member alone = member("d", {"own"});
   const auto verdict = [&](Member& of, std::vector<Member*> others, size_t node) {
     EXPECT_EQ(world_.plugin->pre_filter(*of.cycle, of.pod).code, PLIMSOLL_SUCCESS);
     for (Member* other : others) {
@@ -467,6 +538,18 @@ TEST_F(GangTest, AWhatIfCountsASharedClaimOnce) {
   EXPECT_EQ(verdict(alone, {&first, &second}, 0), PLIMSOLL_SUCCESS) << "one of two cards is left";
   EXPECT_EQ(verdict(third, {&first, &second, &alone}, 0), PLIMSOLL_SUCCESS) << "it has its card";
   EXPECT_NE(verdict(third, {&first}, 1), PLIMSOLL_SUCCESS) << "the card is on the other node";
+  // Another order is tried: what was put on is taken away, the last one first.
+  add_claim("another");
+  Member other = member("e", {"another"});
+  EXPECT_EQ(verdict(alone, {&first, &second}, 0), PLIMSOLL_SUCCESS);
+  for (Member* each : {&second, &first}) {
+    (void)world_.plugin->remove_pod(*alone.cycle, alone.pod, each->pod, *world_.nodes[0]);
+  }
+  for (Member* each : {&second, &other}) {
+    (void)world_.plugin->add_pod(*alone.cycle, alone.pod, each->pod, *world_.nodes[0]);
+  }
+  EXPECT_NE(world_.plugin->filter(*alone.cycle, alone.pod, *world_.nodes[0]).code, PLIMSOLL_SUCCESS)
+      << "both cards are taken";
 }
 
 // Devices that are CPUs, and a ledger of zones.
