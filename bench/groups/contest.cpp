@@ -35,6 +35,8 @@ constexpr const char* kFillerCpus = "62";
 // it sees room for 8 pods on a node; some have one of the first gang. Twice as many as it needs.
 constexpr int kPodsOfFreedNode = 4;
 constexpr int kConnections = 8;
+const std::vector<std::string> kServerFlags{"--feature-gates=GenericWorkload=true",
+                                            "--runtime-config=scheduling.k8s.io/v1beta1=true"};
 
 double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -45,56 +47,13 @@ std::string pod_name(const std::string& gang, int index) {
 }
 
 std::string profile_text(GangContestant contestant, const std::string& kubeconfig) {
-  const std::string qps = std::to_string(kPeerQps);
-  std::string text =
-      "apiVersion: kubescheduler.config.k8s.io/v1\n"
-      "kind: KubeSchedulerConfiguration\n"
-      "leaderElection: {leaderElect: false}\n"
-      "clientConnection: {kubeconfig: \"" +
-      kubeconfig + "\", qps: " + qps + ", burst: " + qps +
-      "}\n"
-      "profiles:\n"
-      "- schedulerName: " +
-      kSchedulerName + "\n";
-  if (contestant == GangContestant::kKubeScheduler) return text;
-  const bool labelled = contestant == GangContestant::kCoscheduling;
-  text += "  plugins:\n    multiPoint: {enabled: [{name: NodeResourceTopologyMatch}";
-  text += labelled ? ", {name: Coscheduling}]}\n"
-                     "    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: '*'}]}\n"
-                   : "]}\n";
-  text +=
-      "  pluginConfig:\n"
-      "  - name: NodeResourceTopologyMatch\n"
-      "    args:\n"
-      "      scoringStrategy: {type: LeastAllocated}\n"
-      "      discardReservedNodes: false\n"
-      "      cacheResyncPeriodSeconds: 5\n"
-      "      cache: {foreignPodsDetect: OnlyExclusiveResources, resyncMethod: Autodetect,\n"
-      "              informerMode: Dedicated}\n";
-  return text;
-}
-
-json podgroup_crd() {
-  const json any{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  return {{"apiVersion", "apiextensions.k8s.io/v1"},
-          {"kind", "CustomResourceDefinition"},
-          {"metadata",
-           {{"name", "podgroups.scheduling.x-k8s.io"},
-            {"annotations",
-             {{"api-approved.kubernetes.io",
-               "https://github.com/kubernetes-sigs/scheduler-plugins/pull/50"}}}}},
-          {"spec",
-           {{"group", "scheduling.x-k8s.io"},
-            {"scope", "Namespaced"},
-            {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}}},
-            {"versions",
-             {{{"name", "v1alpha1"},
-               {"served", true},
-               {"storage", true},
-               {"subresources", {{"status", json::object()}}},
-               {"schema",
-                {{"openAPIV3Schema",
-                  {{"type", "object"}, {"properties", {{"spec", any}, {"status", any}}}}}}}}}}}}};
+  if (contestant == GangContestant::kKubeScheduler) return profile_head(kubeconfig);
+  if (contestant != GangContestant::kCoscheduling)
+    return profile_head(kubeconfig) + topology_plugins();
+  return profile_head(kubeconfig) +
+         topology_plugins(
+             ", {name: Coscheduling}",
+             "    queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: '*'}]}\n");
 }
 
 bool is_refused(const json& pod) {
@@ -196,7 +155,7 @@ class GangContest {
       : load_(load), contestant_(contestant), programs_(programs) {}
 
   Result<GangMeasure> run() {
-    auto cluster = test::KubeCluster::start({.apiserver_flags = server_flags(Shape::kGang)});
+    auto cluster = test::KubeCluster::start({.apiserver_flags = kServerFlags});
     if (!cluster) return fail(cluster.error());
     cluster_ = std::move(*cluster);
     client_.emplace(cluster_->admin());
@@ -212,8 +171,8 @@ class GangContest {
 
   Result<void> prepare() {
     if (is_labelled()) {
-      const auto made =
-          client_->post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", podgroup_crd());
+      const auto made = client_->post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+                                      test::coscheduling_crd());
       if (!made.ok()) return fail(ErrorCode::kInternal, made.body);
       if (!until([this] { return client_->get(kLabelled).ok(); }))
         return fail(ErrorCode::kInternal, "PodGroups are not served");

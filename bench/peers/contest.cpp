@@ -31,33 +31,6 @@ double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// Understood by both schedulers. The cached variant of the plugin as its documentation shows it.
-std::string profile_text(Profile profile, const std::string& kubeconfig) {
-  std::string text =
-      "apiVersion: kubescheduler.config.k8s.io/v1\n"
-      "kind: KubeSchedulerConfiguration\n"
-      "leaderElection: {leaderElect: false}\n"
-      "clientConnection: {kubeconfig: \"" +
-      kubeconfig + "\", qps: " + std::to_string(kPeerQps) + ", burst: " + std::to_string(kPeerQps) +
-      "}\n"
-      "profiles:\n"
-      "- schedulerName: " +
-      kSchedulerName + "\n";
-  if (profile == Profile::kTopology) {
-    text +=
-        "  plugins: {multiPoint: {enabled: [{name: NodeResourceTopologyMatch}]}}\n"
-        "  pluginConfig:\n"
-        "  - name: NodeResourceTopologyMatch\n"
-        "    args:\n"
-        "      scoringStrategy: {type: LeastAllocated}\n"
-        "      discardReservedNodes: false\n"
-        "      cacheResyncPeriodSeconds: 5\n"
-        "      cache: {foreignPodsDetect: OnlyExclusiveResources, resyncMethod: Autodetect,\n"
-        "              informerMode: Dedicated}\n";
-  }
-  return text;
-}
-
 // The last lines of a scheduler's output, for error messages.
 std::string tail(const std::string& text) {
   constexpr std::size_t kMost = 2'000;
@@ -76,13 +49,12 @@ class Contest {
   }
 
   Result<Measure> run() {
-    auto cluster = test::KubeCluster::start({.apiserver_flags = server_flags(load_.shape)});
+    auto cluster = test::KubeCluster::start({});
     if (!cluster) return fail(cluster.error());
     cluster_ = std::move(*cluster);
     const auto ran = prepare().and_then([this] {
       return contestant_ == Contestant::kCeiling ? run_ceiling()
              : load_.arrival > 0                 ? run_arrival()
-             : load_.shape == Shape::kGang       ? run_gang()
                                                  : run_waiting();
     });
     if (!ran) return fail(ran.error().within(load_.name));
@@ -92,9 +64,7 @@ class Contest {
  private:
   Result<void> prepare() {
     FleetShape fleet = load_.fleet;
-    const bool later =
-        load_.arrival > 0 || (load_.shape == Shape::kGang && contestant_ != Contestant::kCeiling);
-    fleet.pods = later ? 0 : pods_;
+    fleet.pods = load_.arrival > 0 ? 0 : pods_;
     return create_shaped(*cluster_, load_.shape, fleet).and_then([this]() -> Result<void> {
       auto watch = BindingWatch::start(*cluster_);
       if (!watch) return fail(watch.error());
@@ -106,7 +76,8 @@ class Contest {
 
   Result<void> start_scheduler() {
     const std::filesystem::path config = cluster_->dir() / "profile.yaml";
-    std::ofstream(config) << profile_text(load_.profile, cluster_->kubeconfig().string());
+    std::ofstream(config) << profile_head(cluster_->kubeconfig().string())
+                          << (load_.profile == Profile::kTopology ? topology_plugins() : "");
     test::ChildOptions command;
     if (contestant_ == Contestant::kPlimsoll || contestant_ == Contestant::kSilent) {
       command.argv = {
@@ -119,8 +90,6 @@ class Contest {
           load_.profile == Profile::kTopology ? "kube-scheduler-nrt" : "kube-scheduler";
       command.argv = {(programs_.peers / program).string(), "--config", config.string(),
                       "--secure-port", "0"};
-      if (load_.shape == Shape::kGang)
-        command.argv.emplace_back("--feature-gates=GenericWorkload=true");
     }
     start_marks();
     auto child = test::ChildProcess::start(command);
@@ -247,23 +216,6 @@ class Contest {
     });
   }
 
-  // From when the last pod of the group is there.
-  Result<void> run_gang() {
-    return start_and_try()
-        .and_then([this] {
-          return create_shaped(*cluster_, load_.shape, {.nodes = 0, .pods = pods_, .zones = 0});
-        })
-        .and_then([this] {
-          start_marks();
-          return wait_bound(static_cast<std::size_t>(pods_) + 1);
-        })
-        .and_then([this] { return wait_events(pods_ + 1); })
-        .map([this] {
-          rates();
-          finish();
-        });
-  }
-
   Result<void> run_arrival() {
     return start_and_try()
         .and_then([&]() -> Result<void> {
@@ -341,6 +293,32 @@ class Contest {
 };
 
 }  // namespace
+
+std::string profile_head(const std::string& kubeconfig) {
+  const std::string qps = std::to_string(kPeerQps);
+  return "apiVersion: kubescheduler.config.k8s.io/v1\n"
+         "kind: KubeSchedulerConfiguration\n"
+         "leaderElection: {leaderElect: false}\n"
+         "clientConnection: {kubeconfig: \"" +
+         kubeconfig + "\", qps: " + qps + ", burst: " + qps +
+         "}\n"
+         "profiles:\n"
+         "- schedulerName: " +
+         kSchedulerName + "\n";
+}
+
+std::string topology_plugins(const std::string& also, const std::string& other_points) {
+  return "  plugins:\n    multiPoint: {enabled: [{name: NodeResourceTopologyMatch}" + also +
+         "]}\n" + other_points +
+         "  pluginConfig:\n"
+         "  - name: NodeResourceTopologyMatch\n"
+         "    args:\n"
+         "      scoringStrategy: {type: LeastAllocated}\n"
+         "      discardReservedNodes: false\n"
+         "      cacheResyncPeriodSeconds: 5\n"
+         "      cache: {foreignPodsDetect: OnlyExclusiveResources, resyncMethod: Autodetect,\n"
+         "              informerMode: Dedicated}\n";
+}
 
 Result<std::filesystem::path> find_peers() {
   const auto found = test::run({.argv = {PLIMSOLL_SOURCE_DIR "/bench/peers/build", "--if-present"},

@@ -42,7 +42,7 @@ struct Measure {
   double per_second = 0;              // from the first binding to the last
   double per_second_from_start = 0;   // as first_binding
   double with_events_per_second = 0;  // until the last event too
-  // Seconds from the scheduler's start; of a group, from when the last of its pods was created.
+  // Seconds from the scheduler's start.
   double first_binding = 0;
   double cpu_ms = 0;         // of the scheduler per pod, from its start until the last event
   double server_cpu_ms = 0;  // of the API server per pod, in the same time
@@ -55,6 +55,12 @@ struct Measure {
 // kube-scheduler's limit of its own requests (QPS and burst; the defaults are 50 and 100). It is
 // far above what the API server can serve, because Plimsoll has no such limit.
 inline constexpr int kPeerQps = 10'000;
+
+// The beginning of a profile file, up to the plugins, and the plugins and arguments of kTopology:
+// the cached variant as the plugin's documentation shows it. `also`: ", {name: ...}".
+[[nodiscard]] std::string profile_head(const std::string& kubeconfig);
+[[nodiscard]] std::string topology_plugins(const std::string& also = {},
+                                           const std::string& other_points = {});
 
 // Where bench/peers/build has put the peers; kNotFound if it was not run.
 [[nodiscard]] Result<std::filesystem::path> find_peers();

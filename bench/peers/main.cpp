@@ -75,7 +75,6 @@ std::vector<Load> all_loads(bool is_short) {
       shaped("CSI volumes, 1,000 nodes", Shape::kCsiVolumes, few(2'000)),
       on_500_nodes("claims, 500 nodes", Shape::kClaims, 2'500),
       on_500_nodes("claims that match, 500 nodes", Shape::kMatching, 1'250),
-      on_500_nodes("a group of 512, 500 nodes", Shape::kGang, 512),
       arriving("default, 100 pods/s", Profile::kDefault, 0, 100, seconds),
       arriving("default, 500 pods/s", Profile::kDefault, 0, 500, seconds)};
   if (!is_short) {

@@ -19,7 +19,6 @@ constexpr const char* kClaims = "/api/v1/namespaces/default/persistentvolumeclai
 constexpr const char* kVolumes = "/api/v1/persistentvolumes";
 constexpr const char* kCsiNodes = "/apis/storage.k8s.io/v1/csinodes";
 constexpr int kWriters = 8;
-constexpr const char* kGang = "gang";
 
 std::string claim_name(int index) {
   return "claim-" + std::to_string(index);
@@ -123,10 +122,6 @@ void change_pod(json& pod, Shape shape, int index) {
         json::array({{{"name", "device"}, {"resourceClaimName", claim_name(index)}}});
     return;
   }
-  if (shape == Shape::kGang) {
-    pod["spec"]["schedulingGroup"] = {{"podGroupName", kGang}};
-    return;
-  }
   if (shape == Shape::kCsiVolumes) {
     pod["spec"]["volumes"] = json::array(
         {{{"name", "vol"}, {"persistentVolumeClaim", {{"claimName", claim_name(index)}}}}});
@@ -203,15 +198,6 @@ Result<void> create_claims(test::KubeCluster& cluster, Shape shape, const FleetS
   return test::create_all(cluster.admin(), objects);
 }
 
-test::KubeObject pod_group(int pods) {
-  return {"/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups",
-          json{{"apiVersion", "scheduling.k8s.io/v1beta1"},
-               {"kind", "PodGroup"},
-               {"metadata", {{"name", kGang}}},
-               {"spec", {{"schedulingPolicy", {{"gang", {{"minCount", pods}}}}}}}}
-              .dump()};
-}
-
 template <typename Change>
 void change_all(std::vector<test::KubeObject>& objects, const Change& change) {
   for (std::size_t i = 0; i < objects.size(); ++i) {
@@ -251,12 +237,6 @@ std::vector<ApiRequest> claim_writes(Shape shape, std::size_t index, const PodNa
           {"PATCH", path + "/status", kMerge, allocated.dump()}};
 }
 
-std::vector<std::string> server_flags(Shape shape) {
-  if (shape != Shape::kGang) return {};
-  return {"--feature-gates=GenericWorkload=true",
-          "--runtime-config=scheduling.k8s.io/v1beta1=true"};
-}
-
 Result<void> create_shaped(test::KubeCluster& cluster, Shape shape, const FleetShape& fleet) {
   if (shape == Shape::kPlain) {
     return create_nodes(cluster, fleet).and_then([&] { return create_pods(cluster, fleet); });
@@ -266,9 +246,6 @@ Result<void> create_shaped(test::KubeCluster& cluster, Shape shape, const FleetS
   std::vector<test::KubeObject> pods;
   for (int i = 0; i < fleet.pods; ++i) pods.push_back(pod(i));
   change_all(pods, [&](json& pod, int i) { change_pod(pod, shape, i); });
-  if (shape == Shape::kGang && fleet.pods > 0) {
-    pods.insert(pods.begin(), pod_group(fleet.pods));
-  }
   return test::create_all(cluster.admin(), nodes)
       .and_then([&]() -> Result<void> {
         if (has_claims(shape)) return create_claims(cluster, shape, fleet);

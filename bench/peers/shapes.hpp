@@ -14,7 +14,6 @@ enum class Shape {
   kCsiVolumes,  // SchedulingCSIPVs: each pod has a claim that is bound to a CSI volume
   kClaims,      // each pod has a ResourceClaim for one of the node's eight devices
   kMatching,    // for two that match in an attribute
-  kGang,        // all pods are of one PodGroup, and run together or not at all
 };
 
 [[nodiscard]] inline bool has_claims(Shape shape) {
@@ -24,9 +23,6 @@ enum class Shape {
 [[nodiscard]] std::vector<ApiRequest> claim_writes(Shape shape, std::size_t index,
                                                    const PodName& pod, const std::string& node,
                                                    int nodes);
-
-// What the API server of this shape is started with beside the rest.
-[[nodiscard]] std::vector<std::string> server_flags(Shape shape);
 
 // The nodes, what belongs to them, and the pods. Blocks; stops at the first failure.
 [[nodiscard]] Result<void> create_shaped(test::KubeCluster& cluster, Shape shape,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/e2e/claims_fixture.hpp"
 #include "tests/e2e/e2e_test.hpp"
 #include "tests/e2e/facts.hpp"
 #include "tests/support/environment.hpp"
@@ -19,7 +20,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class GroupsTest : public E2eTest {
+class GroupsTest : public ClaimsFixture {
  public:
   static void SetUpTestSuite() {
     E2eTest::SetUpTestSuite();
@@ -51,8 +52,11 @@ class GroupsTest : public E2eTest {
     if (!constraints.is_null()) group["spec"]["schedulingConstraints"] = constraints;
     create(groups(), group);
   }
-  void add_member(const std::string& name, const std::string& group, const std::string& cpu) {
+  void add_member(const std::string& name, const std::string& group, const std::string& cpu,
+                  const std::string& claim = {}) {
     json pod = pod_object({.name = name, .scheduler = kScheduler, .requests = {{"cpu", cpu}}});
+    if (!claim.empty())
+      pod["spec"]["resourceClaims"] = {{{"name", "card"}, {"resourceClaimName", claim}}};
     pod["spec"]["schedulingGroup"] = {{"podGroupName", group}};
     const json created = create(pods_path(), pod);
     ASSERT_EQ(text_at(created, "/spec/schedulingGroup/podGroupName"), group);
@@ -208,37 +212,39 @@ TEST_F(GroupsTest, PodsOfLowerPriorityMakeWayForTheWholeGroup) {
   EXPECT_TRUE(wait_condition("train", "Scheduled"));
 }
 
+// A job before has left it a card on a node that is full now.
+TEST_F(GroupsTest, AClaimThatAllShareIsGivenBackAndAllocatedOnceWhereAllFit) {
+  add_node("n1", 4);
+  add_node("n2", 8);
+  for (const char* node : {"n1", "n2"}) add_slice(node, {{{"name", "card"}}});
+  create(claims(), {{"metadata", {{"name", "shared"}}}, {"spec", claim_spec(1)}});
+  const json on_n1 = {{"key", "metadata.name"}, {"operator", "In"}, {"values", {"n1"}}};
+  const json card = {
+      {"request", "card"}, {"driver", kCardDriver}, {"pool", "n1"}, {"device", "card"}};
+  const auto given = client().patch(
+      claim_path("shared") + "/status",
+      {{"status",
+        {{"allocation",
+          {{"devices", {{"results", {card}}}},
+           {"nodeSelector", {{"nodeSelectorTerms", {{{"matchFields", {on_n1}}}}}}}}}}}});
+  ASSERT_TRUE(given.ok()) << given.body;
+  ASSERT_NO_FATAL_FAILURE(start());
+  create_pod({.name = "full", .scheduler = kScheduler, .requests = {{"cpu", "7"}}});
+  ASSERT_EQ(wait_bound("full"), "n2");
+  for (const char* name : {"a", "b", "c"}) add_member(name, "train", "2", "shared");
+  add_group("train", 3);
+  ASSERT_TRUE(wait_condition("train", "Unschedulable")) << tail(log(), 30);
+  remove(pods_path("full"));
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(wait_bound(name), "n2") << tail(log(), 30);
+  const json status = client().get(claim_path("shared")).json()["status"];
+  EXPECT_EQ(text_at(status, "/allocation/devices/results/0/pool"), "n2");
+  EXPECT_EQ(status["reservedFor"].size(), 3U);
+}
+
 // The CRD as scheduler-plugins has it (config/crd/bases), and a profile as it is written for its
 // Coscheduling.
 TEST_F(GroupsTest, PodGroupsOfCoschedulingByTheirLabel) {
-  const auto amount = [](const char* format) {
-    return json{{"type", "integer"}, {"format", format}};
-  };
-  json min_member = amount("int32");
-  min_member["minimum"] = 1;
-  const json any = {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
-  const json spec = {{"type", "object"},
-                     {"properties",
-                      {{"minMember", min_member},
-                       {"minResources", any},
-                       {"scheduleTimeoutSeconds", amount("int32")}}}};
-  create(
-      "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-      {{"apiVersion", "apiextensions.k8s.io/v1"},
-       {"kind", "CustomResourceDefinition"},
-       {"metadata", {{"name", "podgroups.scheduling.x-k8s.io"}}},
-       {"spec",
-        {{"group", "scheduling.x-k8s.io"},
-         {"scope", "Namespaced"},
-         {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}, {"shortNames", {"pg", "pgs"}}}},
-         {"versions",
-          {{{"name", "v1alpha1"},
-            {"served", true},
-            {"storage", true},
-            {"subresources", {{"status", json::object()}}},
-            {"schema",
-             {{"openAPIV3Schema",
-               {{"type", "object"}, {"properties", {{"spec", spec}, {"status", any}}}}}}}}}}}}});
+  create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", coscheduling_crd());
   const std::string labelled =
       "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/" + ns() + "/podgroups";
   ASSERT_TRUE(eventually(30s, [&] { return client().get(labelled).status == 200; }));

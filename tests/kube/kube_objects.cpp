@@ -120,6 +120,33 @@ json device_object(const std::string& node, std::vector<json> devices) {
           {"spec", {{"devices", std::move(devices)}}}};
 }
 
+json coscheduling_crd() {
+  const json amount{{"type", "integer"}, {"format", "int32"}};
+  json at_least_one = amount;
+  at_least_one["minimum"] = 1;
+  const json any{{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}};
+  const json spec{
+      {"type", "object"},
+      {"properties",
+       {{"minMember", at_least_one}, {"minResources", any}, {"scheduleTimeoutSeconds", amount}}}};
+  return {
+      {"apiVersion", "apiextensions.k8s.io/v1"},
+      {"kind", "CustomResourceDefinition"},
+      {"metadata", {{"name", "podgroups.scheduling.x-k8s.io"}}},
+      {"spec",
+       {{"group", "scheduling.x-k8s.io"},
+        {"scope", "Namespaced"},
+        {"names", {{"kind", "PodGroup"}, {"plural", "podgroups"}, {"shortNames", {"pg", "pgs"}}}},
+        {"versions",
+         {{{"name", "v1alpha1"},
+           {"served", true},
+           {"storage", true},
+           {"subresources", {{"status", json::object()}}},
+           {"schema",
+            {{"openAPIV3Schema",
+              {{"type", "object"}, {"properties", {{"spec", spec}, {"status", any}}}}}}}}}}}}};
+}
+
 json binding_object(const std::string& pod, const std::string& node, const std::string& uid) {
   json metadata = {{"name", pod}};
   if (!uid.empty()) metadata["uid"] = uid;

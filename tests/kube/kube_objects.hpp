@@ -51,6 +51,9 @@ struct NrtSpec {
 [[nodiscard]] nlohmann::json device_object(const std::string& node,
                                            std::vector<nlohmann::json> devices);
 
+// The CustomResourceDefinition of scheduler-plugins' PodGroups, scheduling.x-k8s.io/v1alpha1.
+[[nodiscard]] nlohmann::json coscheduling_crd();
+
 // A v1 Binding to a node; posted to <pod>/binding. With a uid it holds only for that very pod.
 [[nodiscard]] nlohmann::json binding_object(const std::string& pod, const std::string& node,
                                             const std::string& uid = {});
