@@ -25,6 +25,9 @@ namespace {
 
 constexpr std::string_view kStore = "plimsoll.io/resource-claims";
 
+// v1.ResourceClaimReservedForMaxSize
+constexpr size_t kMostUsers = 256;
+
 // v1.FirstAvailableDeviceRequestMaxSize
 constexpr int64_t kMostAlternatives = 8;
 
@@ -117,6 +120,11 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     if (claim.in_flight_in(group)) wanted.group = group;
     wanted.allocated = claim.allocated() || wanted.group != 0;
     if (wanted.allocated) wanted.results = claim.results();
+    if (wanted.allocated && refused.empty() && claim.users() >= kMostUsers &&
+        !claim.reserved_for(pod.uid())) {
+      refused = "resource claim " + wanted.ns + "/" + wanted.name + " is used by " +
+                std::to_string(claim.users()) + " pods already, and no more can use it";
+    }
     if (wanted.allocated && args_.node_allocatable) {
       const bool shared = claim.object->reserved_for.count > 0 && !claim.reserved_for(pod.uid());
       wanted.taken = (shared || wanted.group != 0) &&

@@ -76,6 +76,11 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
       return group != 0 && in_flight() && decision->group == group;
     }
     [[nodiscard]] bool reserved_for(std::string_view pod_uid) const;
+    // Pods that have it, or were placed by it.
+    [[nodiscard]] size_t users() const {
+      const bool unseen = in_flight() && object->allocated == 0;
+      return object->reserved_for.count + sharing.size() + (unseen ? 1 : 0);
+    }
     // Nobody but these pods has it.
     [[nodiscard]] bool used_only_by(const std::vector<std::string_view>& pods) const;
     // Where its devices can be reached; nothing: everywhere. Of one that is allocated.

@@ -343,6 +343,23 @@ TEST_F(GangTest, WhoIsLeftWritesTheAllocation) {
             1U);
 }
 
+// The API server would refuse the reservation of one more: the group had run in part.
+TEST_F(GangTest, NoMoreArePlacedThanCanUseTheClaim) {
+  std::vector<Member> members;
+  for (int i = 0; i < 257; ++i) members.push_back(member("p" + std::to_string(i)));
+  for (int i = 0; i < 256; ++i) ASSERT_EQ(place(members[static_cast<size_t>(i)]), "") << i;
+  EXPECT_EQ(place(members.back()),
+            "resource claim default/shared is used by 256 pods already, and no more can use it");
+  Json status = has_card_0();
+  for (int i = 0; i < 256; ++i) {
+    const std::string pod = "p" + std::to_string(i);
+    status["reservedFor"].push_back({{"resource", "pods"}, {"name", pod}, {"uid", pod}});
+  }
+  change("shared", status);  // all of them are bound
+  EXPECT_EQ(place(members.back()),
+            "resource claim default/shared is used by 256 pods already, and no more can use it");
+}
+
 // Nobody waits for a pod that was placed later: each would wait for the other, for ever.
 TEST_F(GangTest, TheFirstThatIsLeftWritesTheAllocation) {
   add_claim("own");
