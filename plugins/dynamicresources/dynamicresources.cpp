@@ -25,6 +25,10 @@ namespace {
 
 constexpr std::string_view kStore = "plimsoll.io/resource-claims";
 
+// After so long a pod tries again to give back devices that it cannot use: a queue's longest
+// backoff.
+constexpr int64_t kTriedAgainMs = 10'000;
+
 // v1.FirstAvailableDeviceRequestMaxSize
 constexpr int64_t kMostAlternatives = 8;
 
@@ -300,15 +304,17 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     if (claim == nullptr || claim->uid() != wanted.uid || claim->object->allocated == 0) continue;
     if (!nobody_else_has(*claim, pod)) continue;
     const std::string version(view(claim->object->object.meta.resource_version));
-    host_.api_request(
-        deallocate_request({wanted.ns, wanted.name, wanted.uid}, version),
-        [host = host_, text = wanted.ns + "/" + wanted.name](int status, std::string_view body) {
-          if (status >= 200 && status <= 299) return;
-          host.warn("claim " + text +
-                    " keeps its devices, which no node of its pod "
-                    "can use: " +
-                    failure_text(status, body));
-        });
+    host_.api_request(deallocate_request({wanted.ns, wanted.name, wanted.uid}, version),
+                      [host = host_, text = wanted.ns + "/" + wanted.name,
+                       uid = std::string(pod.uid())](int status, std::string_view body) {
+                        if (status >= 200 && status <= 299) return;
+                        host.warn("claim " + text +
+                                  " keeps its devices, which no node of its pod "
+                                  "can use: " +
+                                  failure_text(status, body));
+                        // No event of the claim does it.
+                        host.run_on_loop(kTriedAgainMs, [host, uid] { host.activate(uid); });
+                      });
     return Status::unschedulable(deallocated_);
   }
   return nothing;
