@@ -329,7 +329,7 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     if (claim == nullptr || claim->uid() != wanted.uid || claim->object->allocated == 0) continue;
     if (!nobody_else_has(*claim, pod)) continue;
     deallocate(host_, {wanted.ns, wanted.name, wanted.uid},
-               std::string(view(claim->object->object.meta.resource_version)), kNoNode);
+               std::string(view(claim->object->object.meta.resource_version)), kNoNode, pod.uid());
     return Status::unschedulable(deallocated_);
   }
   return nothing;

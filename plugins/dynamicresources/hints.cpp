@@ -45,10 +45,12 @@ std::vector<plimsoll_event_interest> DynamicResources::events() const {
       {str(sdk::kDeviceClasses.resource), any, 0},
       {str(sdk::kResourceSlices.resource), any, 0},
       {str(sdk::kDeviceTaintRules.resource), PLIMSOLL_ACTION_UPDATE | PLIMSOLL_ACTION_DELETE, 0}};
-  if (args_.order == ClaimArgs::Order::kRequire) {  // zones come free with pods and reports
-    all.push_back({str("Pod"), PLIMSOLL_ACTION_DELETE, 0});
-    all.push_back({str(kReports), any, 0});
+  // Zones come free with pods and reports; CPUs for what claims have with pods.
+  const bool zones = args_.order == ClaimArgs::Order::kRequire;
+  if (zones || args_.node_allocatable) {
+    all.push_back({str("Pod"), PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN, 0});
   }
+  if (zones) all.push_back({str(kReports), any, 0});
   return all;
 }
 
@@ -119,7 +121,7 @@ Hint DynamicResources::claim_hint(Pod pod, const plimsoll_event& event) const {
 Hint DynamicResources::hint(Pod pod, const plimsoll_event& event) {
   const std::string_view resource = view(event.resource);
   if (resource == sdk::kResourceClaims.resource) return claim_hint(pod, event);
-  if (event.new_pod != nullptr) {
+  if ((event.actions & PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM) != 0) {
     return each_claim(Pod(event.new_pod), [](const ClaimStore::Entry&) {}).empty() ? Hint::kQueue
                                                                                    : Hint::kSkip;
   }

@@ -37,8 +37,9 @@ bool only_adds(const auto& changes) {
 // Before anybody was refused anything there is nothing to correct.
 void NodeResourceTopologyMatch::note(const plimsoll_pod& pod, const Asked& asked,
                                      FilterRound& round) const {
-  // Its own nomination, which stands in the way of the others of its kind, did not count.
-  if (!sdk::view(pod.nominated_node_name).empty()) round.asked = round.refused;
+  // Its own nomination and claims, which stand in the way of the others of its kind, did not count.
+  round.has_claims = pod.resource_claims.count != 0;
+  if (round.has_claims || !sdk::view(pod.nominated_node_name).empty()) round.asked = round.refused;
   if (round.asked.empty() && round.tried_without.empty()) return;
   if (round.refused.empty() && round.doubted.empty() && refusals_.empty()) return;
   Wait wait;

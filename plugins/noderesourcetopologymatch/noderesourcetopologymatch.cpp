@@ -135,7 +135,8 @@ bool NodeResourceTopologyMatch::fits_beside_nominated(Pod pod, Node node) const 
 // Requeues pods when room appears without a cluster event.
 void NodeResourceTopologyMatch::wake_for(uint32_t slot) {
   const bool wanted = refusals_.any_refused(slot, [&](const Refusals::Kind& kind) {
-    return !by_kubelet() || kind.inquiry == nullptr || ledger_->judge(slot, *kind.inquiry).fits();
+    return !by_kubelet() || kind.inquiry == nullptr || kind.has_claims ||
+           ledger_->judge(slot, *kind.inquiry).fits();
   });
   if (wanted) host_.requeue_rejected();
 }

@@ -47,6 +47,7 @@ void Refusals::note(const RequestsHash& requests, const LedgerAccess::Asked& inq
     known = admit(made.extract(made.begin()));
   }
   if (known->second.inquiry == nullptr) known->second.inquiry = inquiry;
+  known->second.has_claims = known->second.has_claims || round.has_claims;
   known->second.refused.assign(round.asked, round.refused);
   known->second.doubted.assign(round.tried_without, round.doubted);
   if (known->second.wait.since_ms == 0) known->second.wait = wait;

@@ -4,7 +4,8 @@
 // pass, or that another plugin refuses, requeue nothing.
 //
 // Pods with the same requests are one kind and get the same verdicts, except that a pod that is
-// nominated does not count itself: what accepts it is no news to its kind. Only the kinds that were
+// nominated does not count itself, nor one with claims what these have: what accepts it is no news
+// to its kind. Only the kinds that were
 // filtered lately are remembered; nothing is known of the others.
 //
 // Call note() from any thread, everything else on the scheduler loop while no filter runs.
@@ -60,9 +61,10 @@ class Slots {
 struct FilterRound {
   Slots asked;  // a verdict on the node as it is; or a refusal besides pods nominated to it
   Slots refused;
-  Slots tried_without;  // asked about without some of their pods: preemption
-  Slots doubted;        // of these: uncertain
-  size_t open = 0;      // nodes that were asked about, and of them those that refused
+  Slots tried_without;      // asked about without some of their pods: preemption
+  Slots doubted;            // of these: uncertain
+  bool has_claims = false;  // of its own, which count for no other pod of its kind
+  size_t open = 0;          // nodes that were asked about, and of them those that refused
   size_t no = 0;
   uint32_t uncertain = UINT32_MAX;  // one of these that is uncertain
 };
@@ -79,7 +81,8 @@ class Refusals {
   struct Kind {
     LedgerAccess::Asked inquiry;  // may be null
     Slots refused;
-    bool whole = true;  // false: the kind may have been known before, with more refusals
+    bool has_claims = false;  // some of them: `inquiry` does not tell of all
+    bool whole = true;        // false: the kind may have been known before, with more refusals
     Slots doubted;  // uncertain without some of their pods: whether eviction helps is still open
     // The last judgement for a hint: of this node, when it had changed for the last time.
     uint32_t judged_slot = UINT32_MAX;

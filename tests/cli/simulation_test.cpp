@@ -691,6 +691,50 @@ TEST(PlimsollSimulation, CountsCpusOfClaimsOnce) {
   }
 }
 
+// Of a node's 4 CPUs a pod has 2 while another wants 3, two of them by its claim: that one is told
+// when the first has ended, though no claim is given back.
+TEST(PlimsollSimulation, WhoWaitsForCpusOfItsClaimIsToldWhenAnyPodEnds) {
+  const json mapping = {{"mapping", {{"capacityKey", "dra.cpu/cpu"}}}};
+  const json device{{"name", "d"},
+                    {"allowMultipleAllocations", true},
+                    {"capacity", {{"dra.cpu/cpu", {{"value", "4"}}}}},
+                    {"nodeAllocatableResources", {{"cpu", mapping}}}};
+  const std::vector<json> cluster{
+      node("n", {{"cpu", "4"}, {"memory", "1Gi"}, {"pods", "9"}}),
+      {{"apiVersion", "resource.k8s.io/v1"},
+       {"kind", "DeviceClass"},
+       {"metadata", {{"name", "any"}}},
+       {"spec", json::object()}},
+      {{"apiVersion", "resource.k8s.io/v1"},
+       {"kind", "ResourceSlice"},
+       {"metadata", {{"name", "n"}}},
+       {"spec",
+        {{"driver", "dra.cpu"},
+         {"nodeName", "n"},
+         {"pool", {{"name", "n"}, {"generation", 1}, {"resourceSliceCount", 1}}},
+         {"devices", {device}}}}}};
+  json first = pod("first", {{"cpu", "2"}});
+  first["metadata"]["annotations"] = {{"sandbox.plimsoll.io/run-seconds", "5"}};
+  const json exactly{{"deviceClassName", "any"},
+                     {"capacity", {{"requests", {{"dra.cpu/cpu", "2"}}}}}};
+  const json claim{
+      {"apiVersion", "resource.k8s.io/v1"},
+      {"kind", "ResourceClaim"},
+      {"metadata", {{"name", "c"}, {"namespace", "d"}}},
+      {"spec", {{"devices", {{"requests", {{{"name", "r"}, {"exactly", exactly}}}}}}}}};
+  const json second = pod("second", {{"cpu", "1"}},
+                          {{"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "c"}}}}});
+  const Simulated done =
+      simulate(cluster, {first, claim, second}, {"--until", "60"},
+               std::string(kPlainProfile) +
+                   "profiles:\n- pluginConfig:\n  - name: DynamicResources\n"
+                   "    args: {featureGates: {DRANodeAllocatableResources: true}}\n");
+  ASSERT_TRUE(done.result.is_object()) << done.err;
+  const json& waited = done.result["pods"][1];
+  EXPECT_EQ(waited["node"], "n") << waited;
+  EXPECT_EQ(waited["tries"], 2) << "once when it came, and once when there was room";
+}
+
 // Three nodes with a device and three CPUs each. Pods of a CPU each name one claim for a device.
 TEST(PlimsollSimulation, AGangThatSharesAClaimGetsOneAllocationOrNone) {
   std::vector<json> cluster{{{"apiVersion", "resource.k8s.io/v1"},

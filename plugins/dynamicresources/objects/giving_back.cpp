@@ -14,6 +14,8 @@ using Json = nlohmann::json;
 constexpr const char* kStrategicPatch = "application/strategic-merge-patch+json";
 // As often as a claim that others change at the same time is tried again.
 constexpr int kMostTries = 10;
+// After so long what could not be taken back is tried again: a queue's longest backoff.
+constexpr int64_t kTriedAgainMs = 10'000;
 constexpr int kConflict = 409;
 constexpr int kNotFound = 404;
 
@@ -67,13 +69,19 @@ void release(const sdk::Host& host, const ClaimId& claim, std::string_view pod_u
 }
 
 void deallocate(const sdk::Host& host, const ClaimId& claim, const std::string& version,
-                const std::string& why) {
+                const std::string& why, std::string_view waiting) {
   const Json body{
       {"metadata", preconditions(claim.uid, version)},
       {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}, {"devices", nullptr}}}};
   host.api_request(
       {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)},
-      warn_of(host, "claim " + claim.text() + " keeps devices " + why));
+      [host, warn = warn_of(host, "claim " + claim.text() + " keeps devices " + why),
+       pod = std::string(waiting)](int status, std::string_view body) {
+        warn(status, body);
+        // No event of the claim does it.
+        if (!is_done(status) && !pod.empty())
+          host.run_on_loop(kTriedAgainMs, [host, pod] { host.activate(pod); });
+      });
 }
 
 void delete_claim(const sdk::Host& host, const ClaimId& claim, int tries) {

@@ -21,8 +21,9 @@ inline constexpr const char* kMergePatch = "application/merge-patch+json";
 // Takes the pod's reservation of a claim back.
 void release(const sdk::Host& host, const ClaimId& claim, std::string_view pod_uid);
 // Takes the devices of a claim back, if it still has this version. `why`: they are no use.
+// `waiting`: the UID of a pod that is tried again after a while if that fails; empty: none is.
 void deallocate(const sdk::Host& host, const ClaimId& claim, const std::string& version,
-                const std::string& why);
+                const std::string& why, std::string_view waiting = {});
 // Removes a claim that was made for extended resources: its protection first.
 void delete_claim(const sdk::Host& host, const ClaimId& claim, int tries = 0);
 // Empties a pod's status.nodeAllocatableResourceClaimStatuses.

@@ -186,7 +186,8 @@ int32_t ClaimStore::give_back(void* self, const plimsoll_pod* const* pods, size_
       if (!holds || !std::all_of(users.begin(), users.end(), is_user)) continue;
       deallocate(store->host_,
                  {std::string(ns), std::string(view(each.claim)), std::string(claim->uid())},
-                 std::string(view(claim->object->object.meta.resource_version)), kNoNode);
+                 std::string(view(claim->object->object.meta.resource_version)), kNoNode,
+                 view(pod->meta.uid));
       ++done;
     }
   }

@@ -82,8 +82,9 @@ class Ledger {
 
   // ---- claims
   // A holder has this of a node's zones, whatever pods do and reports say, until it has something
-  // else; no charges: nothing. `again`: the UID of the pod whose own requests name it again; empty:
-  // no pod's do. A charge's `held` is all of it.
+  // else; no charges: nothing. `holder`: "NAMESPACE/NAME" of a claim, or "pod UID" of one that is
+  // still to be made. `again`: the UID of the pod whose own requests name it again; empty: no pod's
+  // do. A charge's `held` is all of it.
   struct Holding {
     std::string_view holder, node, again;
     std::vector<Charge> charges;
@@ -138,6 +139,9 @@ class Ledger {
   [[nodiscard]] static bool adds_claims(const plimsoll_pod& pod);
   // True: there are claims of the node that its own requests may name again.
   bool tell_of_claims(NodeRecord& node, PodRecord& pod, const plimsoll_pod& object);
+  // Whether there is room, as Filter saw it: what the pod's claims have since it was filtered does
+  // not keep it out, as no kubelet knows of it.
+  [[nodiscard]] bool has_room(NodeRecord& node, const plimsoll_pod& pod, Inquiry& inquiry);
   // Whom a change of claims concerns, by node.
   struct Concerned {
     NodeRecord* node = nullptr;

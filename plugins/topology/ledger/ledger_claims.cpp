@@ -31,6 +31,25 @@ bool Ledger::tell_of_claims(NodeRecord& node, PodRecord& pod, const plimsoll_pod
   return true;
 }
 
+bool Ledger::has_room(NodeRecord& node, const plimsoll_pod& pod, Inquiry& inquiry) {
+  if (ask().judge(node.slot, inquiry).fits()) return true;
+  if (!PLIMSOLL_HAS(&pod, claims)) return false;
+  std::vector<std::string> names{"pod " + std::string(sdk::view(pod.meta.uid))};
+  for (const auto& each : sdk::List<plimsoll_pod_claim>(pod.claims)) {
+    names.push_back(std::string(sdk::view(pod.meta.ns)) + "/" + std::string(sdk::view(each.claim)));
+  }
+  std::vector<std::pair<HeldAt*, NodeRecord::Claims::node_type>> own;
+  for (const std::string& name : names) {
+    const auto held = holders_.find(name);
+    if (held == holders_.end() || held->second.node != &node) continue;
+    own.emplace_back(&held->second, node.claims.extract(held->second.claim));
+  }
+  if (own.empty()) return false;
+  const bool fits = ask().judge_changed(node.slot, inquiry, {}, {}).fits();
+  for (auto& [held, claim] : own) held->claim = node.claims.insert(std::move(claim));
+  return fits;
+}
+
 void Ledger::replace(Holding now, std::map<std::string_view, Concerned>& concerned) {
   const PodKey again = now.again.empty() ? PodKey{} : PodKey::of(now.again);
   if (const auto known = holders_.find(now.holder); known != holders_.end()) {

@@ -98,7 +98,7 @@ Placement Ledger::reserve(const plimsoll_pod& pod, uint32_t slot, int64_t now_ms
   if (NodeRecord* known_on = nodes_.of(key); known_on != nullptr) {
     if (known_on->find(key)->bound()) return placement;  // it has its zones already
     if (!renew(*known_on, *node, key, inquiry, insist)) return placement;
-  } else if (insist == Insist::kNo && !ask().judge(slot, inquiry).fits()) {
+  } else if (insist == Insist::kNo && !has_room(*node, pod, inquiry)) {
     return placement;
   }
   PodRecord record = record_of(pod, *kind, now_ms);

@@ -197,14 +197,23 @@ TEST_F(ClaimBindingTest, ADeviceThatFailsEndsIt) {
   // The next attempt finds that no node will do, and gives the device back.
   world_.plugin->unreserve(cycle_, pod_, "n");
   world_.settle();
+  (void)world_.pass_time();  // what waited for the devices
   sdk::FakeCycle next;
   ASSERT_EQ(world_.plugin->pre_filter(next, pod_).code, PLIMSOLL_SUCCESS);
   EXPECT_EQ(world_.plugin->filter(next, pod_, *world_.nodes[0]).reasons,
             "resourceclaim not available on the node");
+  Json& stored = world_.claim("default/c");
+  const Json version = stored["metadata"]["resourceVersion"];
+  stored["metadata"]["resourceVersion"] = "9999999";  // somebody else has changed it
+  EXPECT_EQ(world_.plugin->post_filter(next, pod_, {}, {}).reasons,
+            "deallocation of ResourceClaim completed");
+  EXPECT_TRUE(stored["status"].contains("allocation"));
+  EXPECT_EQ(world_.pass_time(), 1) << "the pod is to be tried again";
+  stored["metadata"]["resourceVersion"] = version;
   EXPECT_EQ(world_.plugin->post_filter(next, pod_, {}, {}).reasons,
             "deallocation of ResourceClaim completed");
   world_.settle();
-  EXPECT_FALSE(world_.claim("default/c")["status"].contains("allocation"));
+  EXPECT_FALSE(stored["status"].contains("allocation"));
 }
 
 // Another scheduler's write of the same card came first in the watch.

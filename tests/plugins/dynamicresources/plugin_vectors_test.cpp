@@ -329,6 +329,7 @@ std::string hint_of(const Json& vector, bool& named_only) {
     event.new_object = object(part("new"), sdk::kResourceClaims.resource);
   } else if (kind == "pod") {
     event.resource = sdk::str("TargetPod");
+    event.actions = PLIMSOLL_ACTION_UPDATE_POD_GENERATED_CLAIM;
     event.old_pod = &world.pod(*part("old"));
     event.new_pod = &world.pod(*part("new"));
   } else {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <plimsoll/services/zone_forecast.h>
 #include <plimsoll/fake_host.hpp>
 
 #include "plugins/noderesourcetopologymatch/noderesourcetopologymatch.hpp"
@@ -102,6 +103,16 @@ class Waking : public ::testing::Test {
     }
     return false;
   }
+  // A claim has so many of n1's CPUs; `pod_uid` asks for them again.
+  void hold(std::string_view claim, int64_t cpus, std::string_view pod_uid = {}) {
+    const std::vector<plimsoll_zone_amount> amounts{{sdk::str("cpu"), 0, 0, cpus * 1000}};
+    const std::vector<plimsoll_zone_holding> all{{sdk::str(claim), sdk::str("n1"),
+                                                  sdk::str(pod_uid),
+                                                  sdk::list_of<plimsoll_zone_amount>(amounts)}};
+    const auto* forecast = static_cast<const plimsoll_zone_forecast*>(
+        host_.services.at(PLIMSOLL_ZONE_FORECAST_SERVICE).second);
+    forecast->hold(forecast->self, sdk::list_of<plimsoll_zone_holding>(all));
+  }
   void run_timers() {
     for (FakeHost::Deferred& timer : std::exchange(host_.deferred, {})) timer.run();
   }
@@ -132,6 +143,28 @@ TEST_F(Waking, OnlyPodsThatFitAreWokenByReports) {
   for (const std::string_view kind : {kNrtResource, kOldNrtResource}) {
     EXPECT_TRUE(registered(kind, PLIMSOLL_ACTION_DELETE));
   }
+}
+
+// What a pod's own claims have counts for it alone, and not for the others that ask for as much.
+TEST_F(Waking, WhoHasClaimsOfItsOwnIsWokenByWhatHelpsItAlone) {
+  std::string named = pod_json(guaranteed("own", 14));
+  const std::string_view spec = R"("spec":{)";
+  named.insert(named.find(spec) + spec.size(),
+               R"("resourceClaims":[{"name":"c","resourceClaimName":"c"}],)");
+  const PodRef own = scene_.read_pod(named);
+  const PodRef other = waiting(14);
+  report(own, {16, 8}, {});
+  hold("ns/c", 12, "uid-own");
+  hold("ns/more", 3);
+  EXPECT_EQ(attempt(own, n1_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(attempt(other, n1_), PLIMSOLL_UNSCHEDULABLE);
+  EXPECT_EQ(host_.requeued, 0);
+  hold("ns/more", 0);
+  EXPECT_EQ(host_.requeued, 1);
+  EXPECT_EQ(attempt(own, n1_), PLIMSOLL_SUCCESS);
+  hold("ns/c", 0);
+  EXPECT_EQ(host_.requeued, 2) << "for the other, which nobody has told that it fits";
+  EXPECT_EQ(attempt(other, n1_), PLIMSOLL_SUCCESS);
 }
 
 // Four pods once were tried with every report of any node, hundreds of times a second.

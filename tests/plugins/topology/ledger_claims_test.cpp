@@ -151,6 +151,27 @@ TEST_F(LedgerClaims, APodIsNotKeptOutByItsOwnClaims) {
   EXPECT_EQ(verdict(1), Verdict::kCannotAlignContainer);
 }
 
+// Where the switch is on the pod asks for nothing again. Filter has let it pass before its claim
+// had devices, and kubelets know nothing of them.
+TEST_F(LedgerClaims, NorByThoseOnTopOfWhatItAsksFor) {
+  std::string named = pod_json(guaranteed("p", 8));
+  const std::string_view spec = R"("spec":{)";
+  named.insert(named.find(spec) + spec.size(),
+               R"("resourceClaims":[{"name":"c","resourceClaimName":"c"}],)");
+  const PodRef pod = scene_.read_pod(named);
+  hold("ns/a", cpus(1, 16));
+  hold("ns/c", cpus(0, 12));
+  EXPECT_FALSE(reserve("third", 8));
+  EXPECT_TRUE(ledger_.reserve(*pod, kSlot, ++now_).complete);
+  EXPECT_EQ(free(), (Free{0, 0}));
+  ledger_.unreserve(*pod);
+  EXPECT_EQ(free(), (Free{4, 0})) << "the claim has its own still";
+  hold("ns/b", cpus(0, 9));
+  EXPECT_FALSE(ledger_.reserve(*pod, kSlot, ++now_).complete) << "it did not fit before";
+  hold("ns/c", {});
+  EXPECT_EQ(free(), (Free{7, 0}));
+}
+
 // A pod of which the ledger has no record is one that it never had, or that is bound later: what
 // its claims have is not free for others.
 TEST_F(LedgerClaims, AClaimIsItsPodsAloneWhetherThePodIsThereOrNot) {
