@@ -70,11 +70,11 @@ void release(const sdk::Host& host, const ClaimId& claim, std::string_view pod_u
 
 void deallocate(const sdk::Host& host, const ClaimId& claim, const std::string& version,
                 const std::string& why, std::string_view waiting) {
-  const Json body{
+  const Json without{
       {"metadata", preconditions(claim.uid, version)},
       {"status", {{"allocation", nullptr}, {"reservedFor", nullptr}, {"devices", nullptr}}}};
   host.api_request(
-      {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(body)},
+      {"PATCH", claim_path(claim.ns, claim.name) + "/status", kMergePatch, text_of(without)},
       [host, warn = warn_of(host, "claim " + claim.text() + " keeps devices " + why),
        pod = std::string(waiting)](int status, std::string_view body) {
         warn(status, body);
