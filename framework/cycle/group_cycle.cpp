@@ -228,6 +228,7 @@ GroupCycle::~GroupCycle() {
 }
 
 GroupCycle::End GroupCycle::go_on() {
+  const auto began = metrics::Clock::now();
   const int64_t now_ms = thread_time_ms();
   if (until_ms_ != INT64_MAX) until_ms_ += now_ms - paused_ms_;
   state_.requeues_held = holds_requeues_ ? &requeues_ : nullptr;
@@ -236,6 +237,7 @@ GroupCycle::End GroupCycle::go_on() {
   state_.group_decision.is_under_way = false;
   state_.requeues_held = nullptr;
   paused_ms_ = thread_time_ms();
+  if (state_.metrics) state_.metrics->group_slice_duration.observe(metrics::seconds_since(began));
   return ended ? end_ : End::kNotYet;
 }
 
