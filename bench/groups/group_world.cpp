@@ -1,5 +1,8 @@
 #include "bench/groups/group_world.hpp"
 
+#include <time.h>
+
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
 #include <mutex>
@@ -24,6 +27,12 @@ constexpr const char* kGpus = "nvidia.com/gpu";
 constexpr const char* kBlock = "example.com/block";
 constexpr const char* kDomain = "nvidia.com/gpu.clique";
 constexpr const char* kHostname = "kubernetes.io/hostname";
+
+int64_t thread_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 template <typename Value>
 Value must(Result<Value> made) {
@@ -53,7 +62,8 @@ std::string pod_name(const Gang& gang, size_t index) {
 }
 
 // `node`: empty: it waits.
-PodRef make_pod(const Gang& gang, size_t index, const std::string& node, SymbolTable& symbols) {
+PodRef make_pod(const Gang& gang, size_t index, const std::string& node, SymbolTable& symbols,
+                bool in_group = true) {
   const Amounts& asked = gang.pods[index];
   json requests{{"cpu", std::to_string(asked.cpus)}};
   if (asked.gpus > 0) requests[kGpus] = std::to_string(asked.gpus);
@@ -62,11 +72,11 @@ PodRef make_pod(const Gang& gang, size_t index, const std::string& node, SymbolT
        {{"name", pod_name(gang, index)}, {"namespace", "default"}, {"uid", pod_name(gang, index)}}},
       {"spec",
        {{"schedulerName", "bench"},
-        {"priority", 0},
-        {"schedulingGroup", {{"podGroupName", gang.name}}},
+        {"priority", in_group ? 0 : -1},
         {"containers",
          {{{"name", "main"}, {"resources", {{"requests", requests}, {"limits", requests}}}}}}}},
       {"status", {{"phase", "Pending"}}}};
+  if (in_group) pod["spec"]["schedulingGroup"] = {{"podGroupName", gang.name}};
   if (!node.empty()) pod["spec"]["nodeName"] = node;
   return must(decode_pod(pod.dump(), symbols));
 }
@@ -104,10 +114,19 @@ struct GroupWorld::Impl final : public ApiWriter {
     SchedulerOptions scheduler_options;
     scheduler_options.profiles.push_back(std::move(profile));
     scheduler_options.binder_threads = 1;
+    if (options.slice.count() > 0) scheduler_options.group_slice = options.slice;
     scheduler.emplace(
         must(Scheduler::create(std::move(scheduler_options), modules, symbols, *this)));
     for (size_t i = 0; i < options.network.nodes(); ++i)
       (*scheduler)->post(NodeUpserted{make_node(i, options, symbols)});
+    for (size_t i = 0; i < options.network.nodes(); ++i) {
+      const Gang others{"evictable-" + std::to_string(i),
+                        std::vector<Amounts>(options.evictable, Amounts{16, 0})};
+      for (size_t pod = 0; pod < options.evictable; ++pod) {
+        (*scheduler)
+            ->post(PodUpserted{make_pod(others, pod, "node-" + std::to_string(i), symbols, false)});
+      }
+    }
     scheduler->all_synced();
     scheduler->on_loop([] {});
   }
@@ -118,6 +137,32 @@ struct GroupWorld::Impl final : public ApiWriter {
     std::unique_lock lock(mutex);
     decided.wait(lock, [&] { return refused || nodes.size() == gang.pods.size(); });
     return !refused;
+  }
+
+  // Is heard in each turn of the loop, from now on until the attempt on the gang has ended.
+  void watch_turns() {
+    longest = {};
+    last_heard.reset();
+    watching = true;
+    watch_turn();
+  }
+  void watch_turn() {
+    (*scheduler)->post(Task{[this] {
+      const Moment now{thread_ns(), std::chrono::steady_clock::now()};
+      if (last_heard) {
+        const std::chrono::duration<double, std::milli> wall = now.wall - last_heard->wall;
+        longest.cpu = std::max(longest.cpu, static_cast<double>(now.cpu - last_heard->cpu) * 1e-6);
+        longest.wall = std::max(longest.wall, wall.count());
+      }
+      last_heard = now;
+      if (watching) watch_turn();
+    }});
+  }
+  void end_watch() {
+    do {
+      scheduler->on_loop([] {});
+    } while ((*scheduler)->stats().deciding_on_group);
+    scheduler->on_loop([this] { watching = false; });
   }
 
   // ---- ApiWriter
@@ -153,10 +198,22 @@ struct GroupWorld::Impl final : public ApiWriter {
   bool refused = false;
   double first_bound = 0;
   double last_bound = 0;
+
+  // ---- the loop's
+  struct Moment {
+    int64_t cpu;
+    std::chrono::steady_clock::time_point wall;
+  };
+  std::optional<Moment> last_heard;
+  LongestTurn longest;
+  bool watching = false;
 };
 
 GroupWorld::GroupWorld(const GroupWorldOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 GroupWorld::~GroupWorld() = default;
+LongestTurn GroupWorld::longest_turn() const {
+  return impl_->longest;
+}
 
 std::optional<Places> GroupWorld::place(const Room&, const Gang& gang) {
   Impl& world = *impl_;
@@ -174,8 +231,12 @@ std::optional<Places> GroupWorld::place(const Room&, const Gang& gang) {
   scheduler.on_loop([] {});
   const double began = scheduler.cpu_seconds();
   world.pods.merge(pods);
+  const bool pauses = world.options.slice.count() > 0;
+  if (pauses) scheduler.on_loop([&world] { world.watch_turns(); });
   scheduler->post(ObjectUpserted{make_group(gang, world.options)});
-  if (!world.wait_decided(gang)) {
+  const bool placed = world.wait_decided(gang);
+  if (pauses) world.end_watch();
+  if (!placed) {
     remove(gang);
     return std::nullopt;
   }

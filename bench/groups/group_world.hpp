@@ -2,6 +2,7 @@
 // A scheduler without an API server that places gangs, one at a time: every binding succeeds at
 // once, and the watch shows it.
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,12 +20,22 @@ struct GroupWorldOptions {
   bool with_levels = true;      // GangScheduling knows the levels, and gangs prefer the narrowest
   std::string required = {};    // label key of the domain that all pods of a gang need; empty: none
   bool most_allocated = false;  // NodeResourcesFit packs instead of spreading
+  // Pods on every node, each with 16 CPUs, whom gangs may evict.
+  size_t evictable = 0;
+  std::chrono::nanoseconds slice{0};  // as SchedulerOptions::group_slice; 0: never pauses
 };
 
 // CPU time of the loop, in milliseconds, from when the last of a gang was known.
 struct DecisionTime {
   double decided = 0;    // until the first pod was given to be bound, so all had a place
   double committed = 0;  // until all were
+};
+
+// The longest time, in milliseconds, for which the loop heard nobody while a gang was tried: of its
+// thread's CPU time, and by the clock.
+struct LongestTurn {
+  double cpu = 0;
+  double wall = 0;
 };
 
 class GroupWorld final : public Placer {
@@ -37,6 +48,7 @@ class GroupWorld final : public Placer {
   [[nodiscard]] std::optional<Places> place(const Room& room, const Gang& gang) override;
   void remove(const Gang& gang) override;
   [[nodiscard]] DecisionTime last_decision() const { return last_; }
+  [[nodiscard]] LongestTurn longest_turn() const;  // of the last gang
 
   static constexpr const char* kRack = "example.com/rack";
 

@@ -103,6 +103,7 @@ int contest(const Arguments& arguments) {
 
 constexpr size_t kPodsDecided = 1'000;
 constexpr int kDecisions = 5;
+constexpr int kSliceMs = 4;  // as of the program
 
 Gang equal_gang(const std::string& name, size_t pods) {
   return {name, std::vector<Amounts>(pods, Amounts{4, 0})};
@@ -146,6 +147,57 @@ void decisions() {
     if (row.required && row.racks == 1) one = time.decided;
     std::printf("| %s | %.1f | %.1f |", row.name, time.decided, time.committed);
     one > 0 ? std::printf(" %.2f |\n", time.decided / one) : std::printf(" |\n");
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+}
+
+// The longest time for which others wait while a gang is tried.
+void turns() {
+  struct Row {
+    const char* name;
+    Gang gang;
+    bool in_rack = false;
+    size_t evictable = 0;
+  };
+  constexpr size_t kNodes = 5'000;
+  const Gang equal = equal_gang("gang", kPodsDecided);
+  Gang unlike = equal;
+  for (size_t i = 0; i < kPodsDecided; ++i)
+    unlike.pods[i] = {static_cast<int64_t>(i % 60) + 1, static_cast<int64_t>(i / 60 % 8)};
+  Gang too_large = equal;
+  too_large.pods.back().cpus = 65;
+  Gang large{"gang", std::vector<Amounts>(kPodsDecided, Amounts{16, 0})};
+  Gang larger = large;
+  larger.pods.back().cpus = 65;
+  Gang kinds = large;
+  for (size_t i = 0; i < kPodsDecided; ++i) kinds.pods[i].cpus = static_cast<int64_t>(i % 30) + 1;
+  std::printf(
+      "5,000 nodes, a gang of 1,000 pods, slices of %d ms, the longest turn of the loop of %d:\n\n"
+      "| | CPU of the loop, ms | by the clock, ms |\n| --- | --- | --- |\n",
+      kSliceMs, kDecisions);
+  for (const Row& row :
+       {Row{"equal pods, anywhere", equal}, Row{"in one of 50 racks", equal, true},
+        Row{"480 kinds of pods", unlike}, Row{"480 kinds, in one of 50 racks", unlike, true},
+        Row{"refused: one fits nowhere", too_large},
+        Row{"refused, 50 racks: one fits nowhere", too_large, true},
+        Row{"needs 1,000 of 20,000 pods evicted", large, false, 4},
+        Row{"the same, 30 kinds of pods", kinds, false, 4},
+        Row{"the same, one fits nowhere", larger, false, 4}}) {
+    LongestTurn longest;
+    for (int i = 0; i < kDecisions; ++i) {
+      GroupWorldOptions options{
+          .network = {.blocks = 1, .racks = 50, .domains = 1, .hosts = kNodes / 50},
+          .with_levels = false,
+          .evictable = row.evictable,
+          .slice = std::chrono::milliseconds(kSliceMs)};
+      if (row.in_rack) options.required = GroupWorld::kRack;
+      GroupWorld world(options);
+      static_cast<void>(world.place({}, row.gang));
+      longest.cpu = std::max(longest.cpu, world.longest_turn().cpu);
+      longest.wall = std::max(longest.wall, world.longest_turn().wall);
+    }
+    std::printf("| %s | %.1f | %.1f |\n", row.name, longest.cpu, longest.wall);
     std::fflush(stdout);
   }
   std::printf("\n");
@@ -281,7 +333,10 @@ int in_smallest_domain(const Arguments& arguments) {
 }
 
 int run(const Arguments& arguments) {
-  if (!arguments.no_decisions) decisions();
+  if (!arguments.no_decisions) {
+    decisions();
+    turns();
+  }
   if (!arguments.no_mix) {
     if (const int failed = at_95(arguments); failed != 0) return failed;
     if (const int failed = in_smallest_domain(arguments); failed != 0) return failed;

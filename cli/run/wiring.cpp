@@ -59,8 +59,8 @@ Result<Modules> load_modules(const std::vector<std::string>& given_directories,
 
 namespace {
 
-// So long at most the loop does nothing else for a group of pods.
-constexpr std::chrono::milliseconds kGroupSlice{5};
+// With the step that is under way then the loop does nothing else for 5 ms.
+constexpr std::chrono::milliseconds kGroupSlice{4};
 
 // Calls `check` with the plugins that there are and a function that makes them.
 template <typename Check>

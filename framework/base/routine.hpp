@@ -16,6 +16,8 @@
 #include <optional>
 #include <utility>
 
+#include "framework/base/thread_time.hpp"
+
 namespace plimsoll {
 
 class Slice;
@@ -95,14 +97,21 @@ class Slice {
   // Starts the routine, or goes on where it paused. True: it has ended. It is to be the same one
   // until then. What the routine throws is thrown here.
   bool go_on(Routine<>& outermost);
+  // A clock that stands still between slices: of the CPU time of the thread, in milliseconds.
+  [[nodiscard]] int64_t worked_ms() const { return thread_time_ms() - elsewhere_ms_; }
 
   struct Pause {
     Slice& slice;
-    bool await_ready() const noexcept { return !slice.is_over(); }
+    bool anyway = false;
+    bool await_ready() const noexcept {
+      return !(anyway ? slice.length_.has_value() : slice.is_over());
+    }
     void await_suspend(std::coroutine_handle<>) const noexcept { slice.paused_ = true; }
     void await_resume() const noexcept {}
   };
   [[nodiscard]] Pause pause() { return {*this}; }
+  // Before a long step, which gets a slice of its own.
+  [[nodiscard]] Pause pause_anyway() { return {*this, true}; }
 
  private:
   friend struct detail::PromiseBase;
@@ -116,6 +125,7 @@ class Slice {
   Clock::time_point began_;
   std::coroutine_handle<> innermost_;  // that goes on next; null: none was started, or all ended
   bool paused_ = false;
+  int64_t elsewhere_ms_ = 0, left_ms_ = thread_time_ms();
 };
 
 namespace detail {
@@ -146,6 +156,7 @@ void Routine<T>::await_suspend(std::coroutine_handle<Promise> caller) noexcept {
 
 inline bool Slice::go_on(Routine<>& outermost) {
   began_ = Clock::now();
+  elsewhere_ms_ += thread_time_ms() - left_ms_;
   paused_ = false;
   if (!innermost_) {
     outermost.handle_.promise().slice = this;
@@ -153,6 +164,7 @@ inline bool Slice::go_on(Routine<>& outermost) {
   }
   // Not one from within the other: however often they call one another, the stack stays flat.
   while (innermost_ && !paused_) innermost_.resume();
+  left_ms_ = thread_time_ms();
   if (innermost_) return false;
   outermost.await_resume();
   return true;

@@ -207,16 +207,19 @@ Routine<bool> GroupCycle::permit(const Order& order) {
 // ---- the attempt
 
 GroupCycle::GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders,
-                       QueuedGroup& group, bool again)
+                       QueuedGroup& group, int outdated)
     : state_(state),
       bindings_(bindings),
       extenders_(extenders),
       group_(group),
-      slice_(extenders == nullptr && !again ? state.options.group_slice : std::nullopt),
+      outdated_(outdated),
+      slice_(extenders == nullptr && outdated < kMostOutdated ? state.options.group_slice
+                                                              : std::nullopt),
       nodes_changed_(state.nodes_changed),
-      routine_(attempt(again)) {
+      routine_(attempt()) {
   gather(group);
   state_.decided_on = group.id().key();
+  state_.watch_waits = outdated > 0;
 }
 
 // The scheduler stops, where a member has a place still.
@@ -228,14 +231,18 @@ GroupCycle::~GroupCycle() {
 }
 
 GroupCycle::End GroupCycle::go_on() {
-  const int64_t now_ms = thread_time_ms();
-  if (until_ms_ != INT64_MAX) until_ms_ += now_ms - paused_ms_;
+  const auto began = metrics::Clock::now();
+  // What the search has seen may be gone.
+  if (searched_ && *searched_ != state_.cluster.log_end()) {
+    for (const Member& member : members_) give_back_nomination(member);
+    return End::kOutdated;
+  }
   state_.requeues_held = holds_requeues_ ? &requeues_ : nullptr;
   state_.group_decision.is_under_way = true;
   const bool ended = slice_.go_on(routine_);
   state_.group_decision.is_under_way = false;
   state_.requeues_held = nullptr;
-  paused_ms_ = thread_time_ms();
+  if (state_.metrics) state_.metrics->group_slice_duration.observe(metrics::seconds_since(began));
   return ended ? end_ : End::kNotYet;
 }
 
@@ -244,7 +251,7 @@ void GroupCycle::hold_requeues(bool hold) {
   state_.requeues_held = hold ? &requeues_ : nullptr;
 }
 
-Routine<> GroupCycle::attempt(bool again) {
+Routine<> GroupCycle::attempt() {
   QueuedGroup& group = group_;
   if (state_.metrics) start_ = metrics::Clock::now();
   object_ = describe_group(state_.environment.objects, group.id(), *group.entry.pod, own_object_);
@@ -255,9 +262,9 @@ Routine<> GroupCycle::attempt(bool again) {
   first_attempt_ms_ = group.entry.initial_attempt_ms;
   needed_ = group.facts.least();
   placed_before_ = group.facts.placed;
-  if (!again) state_.counters.attempts += members_.size();
+  if (outdated_ == 0) state_.counters.attempts += members_.size();
   for (const Member& member : members_) {
-    if (state_.options.on_attempt && !again) state_.options.on_attempt(member.uid);
+    if (state_.options.on_attempt && outdated_ == 0) state_.options.on_attempt(member.uid);
   }
   if (std::string wrong = mismatch(group, *object_); !wrong.empty()) {
     error_ = error_status(wrong);
@@ -351,12 +358,16 @@ Routine<> GroupCycle::commit(QueuedGroup& group, const Order& order) {
 
 Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   // Some may be gone, or the group: then nobody is to make room.
-  const bool is_news = for_want_of_room && error_.ok() && !state_.deferred.empty();
-  group.put_off = is_news && !group.put_off;
-  const bool asks = for_want_of_room && error_.ok() && !group.put_off;
+  const bool asks = for_want_of_room && error_.ok();
+  const auto is_news = [this, counts = asks && !group.put_off] {
+    return counts && state_.deferred.size() > state_.deferred_of_others;
+  };
+  group.put_off = is_news();
   // Whom to evict is seen once the claims bind nobody any more.
-  group.gave_back = asks && !group.gave_back && give_back_claims();
-  const Evictions evictions = asks && !group.gave_back ? evict(group) : Evictions();
+  group.gave_back = asks && !group.put_off && !group.gave_back && give_back_claims();
+  Evictions evictions;
+  if (asks && !group.put_off && !group.gave_back) evictions = co_await evict(group, is_news);
+  co_await slice_.pause();
   if (state_.metrics) {
     state_.metrics->group_attempt(!error_.ok()     ? "error"
                                   : evictions.help ? "waiting_on_preemption"

@@ -10,7 +10,8 @@
 // That happens on the live state, in slices (SchedulerOptions::group_slice): between them the loop
 // hears messages, ends bindings and answers questions, but decides on no other pod. What is heard
 // of the group and its pods waits for the end of the attempt. A node that comes, goes or changes
-// ends it: all is undone, and it begins anew.
+// ends it: all is undone, and it begins anew. From then on, and while it is looked for victims, all
+// that is watched waits; what then still changes on nodes (a binding fails) ends the search.
 //
 // Where that order fails, others are tried: who had no place goes first, then the largest, then
 // kinds of pods in other orders; some also for more places than the group needs. The work is
@@ -18,6 +19,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,7 +28,6 @@
 #include <vector>
 
 #include "framework/base/routine.hpp"
-#include "framework/base/thread_time.hpp"
 #include "framework/cycle/attempt.hpp"
 #include "framework/cycle/bindings.hpp"
 #include "framework/cycle/groups/group_domains.hpp"
@@ -53,13 +54,13 @@ class GroupCycle {
   }
   static constexpr size_t kMostOrders = 32;
   static constexpr size_t kOrdersForMore = 4;  // than the group needs
+  static constexpr int kMostOutdated = 2;      // attempts; the next one does not pause
   static constexpr size_t kMostRefusals = 64;  // that are kept apart; see GroupRefusal
 
   // All outlive it. `extenders`: null: there are none. Where there are, which answer between turns
-  // of the loop, an attempt never pauses. `group`: was popped. `again`: it has been outdated
-  // before: it does not pause, so that this ends.
+  // of the loop, an attempt never pauses. `group`: was popped. `outdated`: how often it has been.
   GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits* extenders,
-             QueuedGroup& group, bool again);
+             QueuedGroup& group, int outdated);
   ~GroupCycle();
   GroupCycle(const GroupCycle&) = delete;
   GroupCycle& operator=(const GroupCycle&) = delete;
@@ -71,6 +72,7 @@ class GroupCycle {
   };
   [[nodiscard]] End go_on();  // for a slice
   [[nodiscard]] QueuedGroup& group() const { return group_; }
+  [[nodiscard]] int outdated() const { return outdated_; }
   // Once some are being bound, the others are not left alone: at a stop.
   void finish_binding();
   [[nodiscard]] size_t size() const { return members_.size(); }  // pods that are decided on
@@ -112,7 +114,7 @@ class GroupCycle {
   [[nodiscard]] bool give_back_claims();
   [[nodiscard]] std::optional<PluginIndex> filter_of(std::string_view name) const;
 
-  Routine<> attempt(bool again);
+  Routine<> attempt();
   [[nodiscard]] bool is_outdated() const { return nodes_changed_ != state_.nodes_changed; }
   [[nodiscard]] bool is_over() const { return is_outdated() || state_.environment.gave_up(); }
   void hold_requeues(bool hold);
@@ -133,7 +135,7 @@ class GroupCycle {
   [[nodiscard]] std::optional<Order> next_order(const Order& last);
   [[nodiscard]] bool is_new(const Order& order);
   [[nodiscard]] bool is_late() const {
-    return looks_ > GroupTrial::kLooksInAnyCase && thread_time_ms() >= until_ms_;
+    return looks_ > GroupTrial::kLooksInAnyCase && slice_.worked_ms() >= until_ms_;
   }
   void aim();
   [[nodiscard]] Routine<bool> permit(const Order& order);
@@ -158,7 +160,7 @@ class GroupCycle {
   Routine<> commit(QueuedGroup& group, const Order& order);
   Routine<> fail(QueuedGroup& group, bool for_want_of_room = false);
   [[nodiscard]] GroupPreemption* preemption() const;
-  [[nodiscard]] Evictions evict(const QueuedGroup& group);
+  [[nodiscard]] Routine<Evictions> evict(QueuedGroup& group, std::function<bool()> is_news);
   void tell(const Member& member, const Verdict& verdict, std::string_view why);
   void write_condition(QueuedGroup& group, std::string_view status, std::string_view reason,
                        std::string_view message);
@@ -167,6 +169,7 @@ class GroupCycle {
   Bindings& bindings_;
   const ExtenderWaits* extenders_;
   QueuedGroup& group_;
+  const int outdated_;
   const PodGroup* object_ = nullptr;
   PodGroup own_object_;  // of a gang that has none
   GroupKind kind_ = GroupKind::kNone;
@@ -189,14 +192,14 @@ class GroupCycle {
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
   size_t looks_ = 0;
-  int64_t until_ms_ = INT64_MAX;  // of the thread's time: then no further order is tried
+  int64_t until_ms_ = INT64_MAX;  // see Slice::worked_ms: then no further order is tried
   TopologyWish wish_;
   std::vector<GroupDomain> domains_;     // if the group asks for one; in the order of trying
   const GroupDomain* domain_ = nullptr;  // that is tried; null: all nodes
 
   Slice slice_;
-  int64_t paused_ms_ = 0;         // of the thread's time
-  const uint64_t nodes_changed_;  // LoopState::nodes_changed when it began
+  const uint64_t nodes_changed_;      // LoopState::nodes_changed when it began
+  std::optional<uint64_t> searched_;  // while it is looked for victims: ClusterState::log_end()
   End end_ = End::kInQueue;
   bool is_back_ = false;
   bool is_binding_ = false;

@@ -59,10 +59,11 @@ GroupPreemption* GroupCycle::preemption() const {
   return found == nullptr ? nullptr : *static_cast<GroupPreemption* const*>(found);
 }
 
-GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
+Routine<GroupCycle::Evictions> GroupCycle::evict(QueuedGroup& group,
+                                                 std::function<bool()> is_news) {
   using Outcome = GroupPreemption::Decision::Outcome;
   GroupPreemption* evictor = preemption();
-  if (evictor == nullptr) return {};
+  if (evictor == nullptr) co_return Evictions();
   std::vector<PodRef> seen;
   std::vector<const plimsoll_pod*> pods;
   // In the order of the next attempt, in which those who get a nomination come first.
@@ -75,7 +76,7 @@ GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
   std::vector<std::span<const uint32_t>> domains;
   if (!wish_.required.empty()) {
     for (const GroupDomain& domain : domains_) domains.emplace_back(domain.slots);
-    if (domains.empty()) return {};
+    if (domains.empty()) co_return Evictions();
   }
   const size_t missing = needed_ > placed_before_ ? needed_ - placed_before_ : 1;
   // Where the group has no priority nobody of it evicts by that of another.
@@ -83,12 +84,21 @@ GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
   if (kind_ != GroupKind::kPodGroup) {
     priority = (*std::ranges::min_element(pods, {}, &plimsoll_pod::priority))->priority;
   }
-  const GroupPreemption::Decision decision = evictor->preempt(
-      {object_->uid, pods, missing, priority, domains,
-       [&queue = state_.queue, kind = group.kind, ns = group.ns, name = group.name] {
-         const QueuedGroup* waiting = queue.group({kind, ns, name});
-         return waiting != nullptr && waiting->facts.known;
-       }});
+  const GroupPreemption::Group asking{
+      object_->uid,
+      pods,
+      missing,
+      priority,
+      domains,
+      [&queue = state_.queue, kind = group.kind, ns = group.ns, name = group.name] {
+        const QueuedGroup* waiting = queue.group({kind, ns, name});
+        return waiting != nullptr && waiting->facts.known;
+      },
+      std::move(is_news)};
+  state_.watch_waits = true;
+  searched_ = state_.cluster.log_end();
+  const GroupPreemption::Decision decision = co_await evictor->preempt(asking, slice_);
+  searched_.reset();
   Evictions evictions{decision.message, false};
   switch (decision.outcome) {
     case Outcome::kEvicts:
@@ -102,19 +112,23 @@ GroupCycle::Evictions GroupCycle::evict(const QueuedGroup& group) {
       if (!domains.empty()) evictions.said = no_domain_message(evictions.said);
       placed_ = 0;
       break;
+    case Outcome::kNews:
+      group.put_off = true;
+      break;
     case Outcome::kIneligible:
     case Outcome::kRefused:
       break;
   }
-  if (decision.outcome == Outcome::kWaits || decision.outcome == Outcome::kIneligible)
-    return evictions;
+  if (decision.outcome == Outcome::kWaits || decision.outcome == Outcome::kIneligible ||
+      decision.outcome == Outcome::kNews)
+    co_return evictions;
   for (Member& member : members_) member.nominating = Nominating::clear();
   size_t at = 0;
   for (const GroupDryRun::Place& place : decision.places) {  // in the order of the members
     while (pods[at] != place.pod) ++at;
     members_[at].nominating = Nominating::to(place.node);
   }
-  return evictions;
+  co_return evictions;
 }
 
 }  // namespace plimsoll

@@ -67,6 +67,10 @@ bool Intake::defer(Message& message) {
   if (const auto* pod = std::get_if<PodDeleted>(&message)) defers = concerns(pod->last_known);
   if (const auto* set = std::get_if<ObjectUpserted>(&message)) defers = names(*set->object);
   if (const auto* gone = std::get_if<ObjectDeleted>(&message)) defers = names(*gone->last_known);
+  if (!defers && state_.watch_waits && !std::holds_alternative<Task>(message)) {
+    ++state_.deferred_of_others;
+    defers = true;
+  }
   if (defers) state_.deferred.push_back(std::move(message));
   return defers;
 }

@@ -135,7 +135,9 @@ struct LoopState {
   std::string decided_on;         // the group of the attempt that is under way; empty: none is
   std::vector<Message> deferred;  // what was heard of that group, to be handled when it is not
   std::unordered_set<std::string> deferred_pods;  // UIDs of these
-  uint64_t nodes_changed = 0;                     // how often a node came, went or changed
+  bool watch_waits = false;  // while that attempt is under way, all that is watched is deferred
+  size_t deferred_of_others = 0;  // messages that are deferred for that alone
+  uint64_t nodes_changed = 0;     // how often a node came, went or changed
 
   std::vector<WantedKind> wanted_kinds;
   std::function<void(const WantedKind&)> kind_wanted;  // hears of those that are asked for late

@@ -209,7 +209,7 @@ Routine<bool> GroupCycle::find_places(Order& order) {
   static_cast<void>(is_new(order));
   bool enough = co_await place_in(order, true);
   if (domain_ == nullptr) looks_ = 0;  // those of the first order had to be
-  if (until_ms_ == INT64_MAX) until_ms_ = thread_time_ms() + state_.options.group_search_ms;
+  if (until_ms_ == INT64_MAX) until_ms_ = slice_.worked_ms() + state_.options.group_search_ms;
   Order best;  // enough have a place, but not all
   size_t most = 0;
   while (placed_ < members_.size() && error_.ok() && !is_over()) {

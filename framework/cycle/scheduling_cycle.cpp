@@ -18,7 +18,7 @@ size_t Scheduler::schedule_one() {
   const QueuedPod* queued = state_.queue.pop();
   if (queued == nullptr) return 0;
   if (queued->group != nullptr) {
-    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, *queued->group, false);
+    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, *queued->group, 0);
     const size_t pods = group_->size();
     go_on_with_group();
     return pods;
@@ -50,16 +50,17 @@ size_t Scheduler::schedule_one() {
 }
 
 void Scheduler::go_on_with_group() {
-  GroupCycle::End end = group_->go_on();
+  const GroupCycle::End end = group_->go_on();
   if (end == GroupCycle::End::kOutdated) {
     QueuedGroup& group = group_->group();
+    const int outdated = group_->outdated() + 1;
     group_ = nullptr;
     if (state_.lost_kinds.blind()) {
       state_.queue.reject_group(group, {}, state_.now_ms(), true);
       return end_group();
     }
-    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, group, true);
-    end = group_->go_on();
+    group_ = std::make_unique<GroupCycle>(state_, bindings_, extenders_, group, outdated);
+    return;
   }
   if (end != GroupCycle::End::kNotYet) end_group();
 }
@@ -68,6 +69,8 @@ void Scheduler::go_on_with_group() {
 void Scheduler::end_group() {
   group_ = nullptr;
   state_.deferred_pods.clear();
+  state_.watch_waits = false;
+  state_.deferred_of_others = 0;
   std::vector<Message> deferred = std::exchange(state_.deferred, {});
   for (Message& message : deferred) hear(message);
 }

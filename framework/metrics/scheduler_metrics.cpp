@@ -121,6 +121,12 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                         "[ALPHA] Time of an attempt on a PodGroup, without bindings.",
                         {"result", "profile"}},
                        exponential_buckets(0.001, 2, 15))),
+      group_slice_duration(r.histograms({"plimsoll_group_slice_seconds",
+                                         "Time for which an attempt on a group kept the loop "
+                                         "before it paused or ended.",
+                                         {}},
+                                        exponential_buckets(0.001, 2, 12))
+                               .with({})),
       preemption_attempts(r.counters({"scheduler_preemption_attempts_total",
                                       "[STABLE] Attempts to make room for a pod by preemption.",
                                       {}})

@@ -101,6 +101,7 @@ struct SchedulerMetrics {
   // ---- groups
   Family<Counter> group_attempts;            // result, profile
   Family<Histogram> group_attempt_duration;  // result, profile
+  Histogram group_slice_duration;
 
   // ---- preemption
   Counter preemption_attempts;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "framework/base/thread_time.hpp"
-
 namespace plimsoll {
 namespace {
 
@@ -27,11 +25,12 @@ void GroupRun::Cost::add(const Unit& unit) {
 }
 
 GroupRun::GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-                   size_t most_kinds, size_t& looks_left, int64_t until_ms)
+                   size_t most_kinds, size_t& looks_left, const Slice& slice, int64_t until_ms)
     : cluster_(cluster),
       framework_of_(framework_of),
       most_kinds_(most_kinds),
       looks_left_(looks_left),
+      slice_(slice),
       until_ms_(until_ms),
       rows_(cluster.row_slots()),
       spots_(rows_.size()) {}
@@ -142,7 +141,7 @@ bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsol
                       const NodeInfo& node) {
   if (looks_left_ > 0) --looks_left_;
   const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
-  if (glances && thread_time_ms() >= until_ms_) looks_left_ = 0;
+  if (glances && slice_.worked_ms() >= until_ms_) looks_left_ = 0;
   return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
 }
 

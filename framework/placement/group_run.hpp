@@ -59,9 +59,9 @@ class GroupRun {
     std::vector<Trial> trials;              // by row; empty: none yet
   };
 
-  // All outlive it. `looks_left`: as in GroupTrial::most_looks.
+  // All outlive it. `looks_left`: as in GroupTrial::most_looks. `until_ms`: see Slice::worked_ms.
   GroupRun(const ClusterState& cluster, const GroupTrial::FrameworkOf& framework_of,
-           size_t most_kinds, size_t& looks_left, int64_t until_ms);
+           size_t most_kinds, size_t& looks_left, const Slice& slice, int64_t until_ms);
 
   // Pods that are nominated to nodes were there first, but for those of these members.
   void leave_room_for_nominated(const Nominator& nominator,
@@ -75,6 +75,7 @@ class GroupRun {
   }
   [[nodiscard]] size_t row_of(std::string_view node) const;  // kNoRow: there is no such node
   [[nodiscard]] bool tired() const { return looks_left_ == 0; }
+  [[nodiscard]] size_t looks() const { return looks_; }
 
   [[nodiscard]] bool passes(Kind& kind, const plimsoll_pod& pod, size_t row);
   void change(const plimsoll_pod& pod, size_t row, bool added);
@@ -121,7 +122,8 @@ class GroupRun {
   size_t most_kinds_;
   size_t& looks_left_;
   size_t looks_ = 0;
-  const int64_t until_ms_;             // of the thread's time
+  const Slice& slice_;
+  const int64_t until_ms_;
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;

@@ -1,6 +1,7 @@
 #include "framework/placement/group_trial.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "framework/api/lists.hpp"
-#include "framework/base/thread_time.hpp"
 #include "framework/placement/group_run.hpp"
 
 namespace plimsoll {
@@ -33,40 +33,44 @@ class EvictionRun {
 
   EvictionRun(const GroupDryRun::EvictionQuery& query, const ClusterState& cluster,
               const Nominator& nominator, const GroupTrial::FrameworkOf& framework_of,
-              const GroupTrial::UnitOf& unit_of, int64_t longest_ms)
+              const GroupTrial::UnitOf& unit_of, Slice& slice, int64_t longest_ms)
       : query_(query),
         cluster_(cluster),
         nominator_(nominator),
         framework_of_(framework_of),
         unit_of_(unit_of),
+        slice_(slice),
         looks_left_(4 * GroupTrial::most_looks(cluster.row_slots().size())),
         looks_for_places_(looks_left_ / 4 * 3),
         most_kinds_(most_kinds_to_evict(cluster.row_slots().size())),
-        nodes_(cluster, framework_of, most_kinds_, looks_left_, thread_time_ms() + longest_ms) {}
+        nodes_(cluster, framework_of, most_kinds_, looks_left_, slice,
+               slice.worked_ms() + longest_ms) {}
 
-  Eviction run() {
+  Routine<Eviction> run() {
     Eviction answer;
-    if (!begin(nodes_, members_)) {
+    if (!co_await begin(nodes_, members_)) {
       answer.outcome = Outcome::kTooMuch;
-      return answer;
+      co_return answer;
     }
-    std::optional<Plan> plan;
-    if (remove_going(nodes_) && in_each_domain([this] { return fits_without_victims(); })) {
+    if (co_await remove_going(nodes_) && co_await fit_without_victims()) {
       answer.outcome = Outcome::kWaits;
       answer.until_ms = until_ms_;
-      return answer;
+      co_return answer;
     }
-    nodes_.set_units(find_units());
+    nodes_.set_units(co_await find_units());
+    co_await slice_.pause();
     if (nodes_.units().empty()) {
       answer.outcome = Outcome::kNoVictims;
-      return answer;
+      co_return answer;
     }
-    static_cast<void>(in_each_domain([&] {
-      find_plan(answer, plan);
-      return nodes_.tired();
-    }));
+    std::optional<Plan> plan;
+    for (const Slots domain : domains()) {
+      if (enter(domain)) co_await find_plan(answer, plan);
+      if (nodes_.tired()) break;
+    }
     if (!plan && nodes_.tired()) answer.outcome = Outcome::kTooMuch;
-    if (!plan || !holds(*plan)) return answer;
+    if (!plan || !co_await holds(*plan)) co_return answer;
+    co_await slice_.pause();
     answer.outcome = Outcome::kFound;
     for (size_t i = 0; i < members_.size(); ++i) {
       if (plan->rows[i] == GroupRun::kNoRow) continue;
@@ -76,7 +80,7 @@ class EvictionRun {
     std::ranges::stable_sort(answer.victims, [this](const VictimUnit& a, const VictimUnit& b) {
       return a.more_important_than(b, query_.now_ms);
     });
-    return answer;
+    co_return answer;
   }
 
  private:
@@ -87,6 +91,7 @@ class EvictionRun {
   };
   using Members = std::vector<Member>;
   using Order = std::vector<size_t>;  // of members
+  using Slots = std::span<const uint32_t>;
   struct Plan {
     size_t placed = 0;
     GroupRun::Cost cost;
@@ -98,38 +103,39 @@ class EvictionRun {
     }
   };
 
-  // Until `visit` says that it is enough.
-  template <typename Visit>
-  bool in_each_domain(const Visit& visit) {
-    const auto look = [&](const std::span<const uint32_t> slots) {
-      rows_.clear();
-      const std::vector<uint32_t>& all = cluster_.row_slots();
-      for (const uint32_t slot : slots) {
-        const auto at = std::ranges::lower_bound(all, slot);
-        if (at != all.end() && *at == slot) rows_.push_back(static_cast<size_t>(at - all.begin()));
-      }
-      for (const Member& member : members_) member.kind->row = 0;
-      return !rows_.empty() && visit();
-    };
-    if (query_.domains.empty()) return look(cluster_.row_slots());
-    return std::ranges::any_of(query_.domains, look);
+  [[nodiscard]] std::vector<Slots> domains() const {
+    if (query_.domains.empty()) return {cluster_.row_slots()};
+    return {query_.domains.begin(), query_.domains.end()};
+  }
+  // Members go to these nodes from now on. False: there are none.
+  bool enter(Slots slots) {
+    rows_.clear();
+    const std::vector<uint32_t>& all = cluster_.row_slots();
+    for (const uint32_t slot : slots) {
+      const auto at = std::ranges::lower_bound(all, slot);
+      if (at != all.end() && *at == slot) rows_.push_back(static_cast<size_t>(at - all.begin()));
+    }
+    for (const Member& member : members_) member.kind->row = 0;
+    return !rows_.empty();
   }
 
   // False: there are too many kinds.
-  bool begin(GroupRun& nodes, Members& members) {
+  Routine<bool> begin(GroupRun& nodes, Members& members) {
     nodes.leave_room_for_nominated(nominator_, query_.members);
     for (const plimsoll_pod* member : query_.members) {
+      co_await slice_.pause();
       GroupRun::Kind* kind = nodes.kind_of(*member);
-      if (kind == nullptr) return false;
+      if (kind == nullptr) co_return false;
       members.push_back({member, kind});
     }
-    return true;
+    co_return true;
   }
 
   // Their room is about to be free. Not for ever: the node's agent may have died.
-  bool remove_going(GroupRun& nodes) {
+  Routine<bool> remove_going(GroupRun& nodes) {
     bool any = false;
     for (size_t row = 0; row < nodes.row_count(); ++row) {
+      co_await slice_.pause();
       std::vector<const plimsoll_pod*> going;
       for (const PodRef& pod : nodes.node_at(row).pods()) {
         if (pod->meta.deletion_ms == 0) continue;
@@ -141,21 +147,27 @@ class EvictionRun {
       for (const plimsoll_pod* pod : going) nodes.change(*pod, row, false);
       any = any || !going.empty();
     }
-    return any;
+    co_return any;
   }
 
-  bool fits_without_victims() {
+  Routine<bool> fit_without_victims() {
+    const Order order = as_given();
     const size_t begin = nodes_.mark();
-    const bool fits = place_in(as_given(), false).placed >= query_.needed;
-    nodes_.roll_back(begin);
-    return fits;
+    for (const Slots domain : domains()) {
+      if (!enter(domain)) continue;
+      const Plan plan = co_await place_in(order, false);
+      nodes_.roll_back(begin);
+      if (plan.placed >= query_.needed) co_return true;
+    }
+    co_return false;
   }
 
   // Those to be kept first: who breaks a budget, then who is more important.
-  std::vector<GroupRun::Unit> find_units() {
-    std::vector<GroupRun::Unit> units;
+  Routine<std::vector<GroupRun::Unit>> find_units() {
+    std::multimap<decltype(VictimUnit().rank(0)), GroupRun::Unit> ranked;
     std::unordered_set<const plimsoll_pod*> seen;
     for (const uint32_t slot : cluster_.row_slots()) {
+      co_await slice_.pause();
       for (const PodRef& pod : cluster_.node_at(slot)->pods()) {
         const bool is_alone = !PLIMSOLL_HAS(pod.get(), group) || pod->group.len == 0;
         if (pod->meta.deletion_ms != 0 || (is_alone && pod->priority >= query_.priority)) continue;
@@ -165,24 +177,26 @@ class EvictionRun {
         if (unit.who.priority >= query_.priority) continue;
         for (const plimsoll_pod* one : unit.who.pods)
           unit.rows.push_back(nodes_.row_of(view(one->node_name)));
-        units.push_back(std::move(unit));
+        ranked.emplace(unit.who.rank(query_.now_ms), std::move(unit));
       }
     }
-    std::ranges::stable_sort(units, [this](const GroupRun::Unit& a, const GroupRun::Unit& b) {
-      return a.who.more_important_than(b.who, query_.now_ms);
-    });
     std::vector<const plimsoll_pod*> pods;
-    for (const auto& unit : units)
+    for (const auto& [rank, unit] : ranked)
       pods.insert(pods.end(), unit.who.pods.begin(), unit.who.pods.end());
     const std::vector<bool> breaks = query_.breaks(pods);
-    size_t at = 0;
-    for (auto& unit : units) {
-      for (size_t i = 0; i < unit.who.pods.size(); ++i)
-        unit.breaks_budget = breaks[at++] || unit.breaks_budget;
+    co_await slice_.pause();
+    std::vector<GroupRun::Unit> units;
+    std::vector<GroupRun::Unit> others;
+    auto next = breaks.begin();
+    for (auto& [rank, unit] : ranked) {
+      co_await slice_.pause();
+      const auto end = next + static_cast<std::ptrdiff_t>(unit.who.pods.size());
+      unit.breaks_budget = std::find(next, end, true) != end;
+      next = end;
+      (unit.breaks_budget ? units : others).push_back(std::move(unit));
     }
-    std::stable_partition(units.begin(), units.end(),
-                          [](const GroupRun::Unit& unit) { return unit.breaks_budget; });
-    return units;
+    std::ranges::move(others, std::back_inserter(units));
+    co_return units;
   }
 
   // ---- places
@@ -201,20 +215,20 @@ class EvictionRun {
   }
 
   // The best of several orders. What comes of the first is told if none is enough.
-  void find_plan(Eviction& answer, std::optional<Plan>& best) {
+  Routine<> find_plan(Eviction& answer, std::optional<Plan>& best) {
     const size_t begin = nodes_.mark();
     std::vector<Order> tried;
     Order order = as_given();
     for (int round = 0; round <= GroupTrial::kMaxRounds; ++round) {
       if (std::ranges::find(tried, order) == tried.end()) {
         tried.push_back(order);
-        Plan plan = place_in(order, true);
+        Plan plan = co_await place_in(order, true);
         if (round == 0) {
           answer.placed = plan.placed;
           answer.remaining = remaining_;
         }
         if (plan.placed >= query_.needed) {
-          spare(order, plan);
+          co_await spare(order, plan);
           if (!best || plan.better_than(*best)) best = plan;
         }
         nodes_.roll_back(begin);
@@ -228,7 +242,7 @@ class EvictionRun {
     }
   }
 
-  Plan place_in(const Order& order, bool evict) {
+  Routine<Plan> place_in(const Order& order, bool evict) {
     Plan plan;
     remaining_ = order.size();
     for (Member& member : members_) member.row = GroupRun::kNoRow;
@@ -236,13 +250,14 @@ class EvictionRun {
     std::map<const GroupRun::Kind*, size_t> none;
     for (const size_t each : order) {
       if (plan.placed + remaining_ < query_.needed || nodes_.tired()) break;
+      co_await slice_.pause();
       --remaining_;
       Member& member = members_[each];
       if (member.kind->framework == nullptr || !member.kind->framework->go_on().ok()) break;
       if (const auto at = none.find(member.kind); at != none.end() && at->second == nodes_.mark())
         continue;
-      size_t row = room_as_it_is(member);
-      if (row == GroupRun::kNoRow && evict) row = room_by_eviction(member);
+      size_t row = co_await room_as_it_is(member);
+      if (row == GroupRun::kNoRow && evict) row = co_await room_by_eviction(member);
       if (row == GroupRun::kNoRow) {
         none[member.kind] = nodes_.mark();
         continue;
@@ -251,7 +266,7 @@ class EvictionRun {
       ++plan.placed;
     }
     note(plan);
-    return plan;
+    co_return plan;
   }
 
   void note(Plan& plan) {
@@ -270,19 +285,23 @@ class EvictionRun {
     nodes_.change(*member.pod, row, true);
   }
 
-  size_t room_as_it_is(const Member& member) {
+  Routine<size_t> room_as_it_is(const Member& member) {
     GroupRun::Kind& kind = *member.kind;
     for (size_t i = 0; i < rows_.size() && !nodes_.tired(); ++i) {
       const size_t at = (kind.row + i) % rows_.size();
-      if (!nodes_.fits_as_it_is(kind, *member.pod, rows_[at])) continue;
-      kind.row = at;
-      return rows_[at];
+      const size_t looks = nodes_.looks();
+      const bool fits = nodes_.fits_as_it_is(kind, *member.pod, rows_[at]);
+      if (fits) {
+        kind.row = at;
+        co_return rows_[at];
+      }
+      if (nodes_.looks() != looks) co_await slice_.pause();
     }
-    return GroupRun::kNoRow;
+    co_return GroupRun::kNoRow;
   }
 
   // Where it costs the least.
-  size_t room_by_eviction(const Member& member) {
+  Routine<size_t> room_by_eviction(const Member& member) {
     GroupRun::Kind& kind = *member.kind;
     size_t best = GroupRun::kNoRow;
     const size_t enough = kind.is_shared ? kEnoughRows : kEnoughFreshRows;
@@ -290,24 +309,27 @@ class EvictionRun {
     for (const size_t row : rows_) {
       if (nodes_.tired()) break;
       if (found >= enough && !nodes_.is_known(kind, row)) continue;
+      const size_t looks = nodes_.looks();
       const GroupRun::Trial& trial = nodes_.trial(kind, *member.pod, row);
+      if (nodes_.looks() != looks) co_await slice_.pause();
       if (!trial.fits) continue;
       if (trial.cost.violations == 0) ++found;
       if (best == GroupRun::kNoRow || trial.cost < kind.trials[best].cost) best = row;
     }
-    if (best == GroupRun::kNoRow) return best;
+    if (best == GroupRun::kNoRow) co_return best;
     const std::vector<size_t> evicts = kind.trials[best].evicts;
     for (const size_t each : evicts) nodes_.set_gone(each, true);
-    return best;
+    co_return best;
   }
 
   // ---- as few as can be
 
   // Puts victims back: those on whose nodes the members have room beside them, or elsewhere.
-  void spare(const Order& order, Plan& plan) {
+  Routine<> spare(const Order& order, Plan& plan) {
     const std::set<size_t> gone = nodes_.gone();
     for (const size_t which : gone) {
       if (looks_left_ < looks_for_places_) break;
+      co_await slice_.pause();
       const GroupRun::Unit& unit = nodes_.units()[which];
       const size_t before = nodes_.mark();
       const Members places = members_;
@@ -320,13 +342,15 @@ class EvictionRun {
       }
       for (const size_t each : moved) nodes_.change(*members_[each].pod, members_[each].row, false);
       nodes_.set_gone(which, false);
-      const bool fits = std::ranges::all_of(moved, [this](size_t each) {
-        Member& member = members_[each];
-        const bool stays = nodes_.fits_as_it_is(*member.kind, *member.pod, member.row);
-        const size_t row = stays ? member.row : room_as_it_is(member);
-        if (row != GroupRun::kNoRow) put(member, row);
-        return row != GroupRun::kNoRow;
-      });
+      bool fits = true;
+      for (size_t i = 0; i < moved.size() && fits; ++i) {
+        Member& member = members_[moved[i]];
+        size_t row = member.row;
+        if (!nodes_.fits_as_it_is(*member.kind, *member.pod, row))
+          row = co_await room_as_it_is(member);
+        fits = row != GroupRun::kNoRow;
+        if (fits) put(member, row);
+      }
       if (fits) continue;
       nodes_.roll_back(before);
       nodes_.set_gone(which, true, false);
@@ -336,13 +360,14 @@ class EvictionRun {
   }
 
   // The plan from the start, with only its victims gone, in the order in which the group is tried.
-  bool holds(const Plan& plan) {
+  Routine<bool> holds(const Plan& plan) {
     size_t looks_left = SIZE_MAX;
-    GroupRun nodes(cluster_, framework_of_, most_kinds_, looks_left, INT64_MAX);
+    GroupRun nodes(cluster_, framework_of_, most_kinds_, looks_left, slice_, INT64_MAX);
     Members members;
-    if (!begin(nodes, members)) return false;
-    remove_going(nodes);
+    if (!co_await begin(nodes, members)) co_return false;
+    static_cast<void>(co_await remove_going(nodes));
     for (const size_t each : plan.victims) {
+      co_await slice_.pause();
       const GroupRun::Unit& unit = nodes_.units()[each];
       for (size_t i = 0; i < unit.rows.size(); ++i) {
         if (unit.rows[i] != GroupRun::kNoRow) nodes.change(*unit.who.pods[i], unit.rows[i], false);
@@ -351,10 +376,11 @@ class EvictionRun {
     for (size_t i = 0; i < members.size(); ++i) {
       const size_t row = plan.rows[i];
       if (row == GroupRun::kNoRow) continue;
-      if (!nodes.passes(*members[i].kind, *members[i].pod, row)) return false;
+      co_await slice_.pause();
+      if (!nodes.passes(*members[i].kind, *members[i].pod, row)) co_return false;
       nodes.change(*members[i].pod, row, true);
     }
-    return true;
+    co_return true;
   }
 
   const GroupDryRun::EvictionQuery& query_;
@@ -362,6 +388,7 @@ class EvictionRun {
   const Nominator& nominator_;
   const GroupTrial::FrameworkOf& framework_of_;
   const GroupTrial::UnitOf& unit_of_;
+  Slice& slice_;
   size_t looks_left_;
   const size_t looks_for_places_;  // are not spent on fewer victims
   const size_t most_kinds_;
@@ -391,9 +418,16 @@ std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods) {
   return sizes;
 }
 
-GroupDryRun::Eviction GroupTrial::evict(const EvictionQuery& query) const {
-  if (cluster_.row_slots().empty()) return {};
-  return EvictionRun(query, cluster_, nominator_, framework_of_, unit_of_, longest_ms_).run();
+Routine<GroupDryRun::Eviction> GroupTrial::evict(const EvictionQuery& query, Slice& slice) const {
+  if (cluster_.row_slots().empty()) co_return Eviction();
+  Eviction found;
+  {
+    EvictionRun run(query, cluster_, nominator_, framework_of_, unit_of_, slice, longest_ms_);
+    found = co_await run.run();
+    co_await slice.pause();
+  }
+  if (!found.victims.empty()) co_await slice.pause_anyway();  // to ask for all evictions takes long
+  co_return found;
 }
 
 }  // namespace plimsoll

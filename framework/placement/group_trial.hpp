@@ -8,7 +8,7 @@
 // It is exact in what it allows and careful in what it refuses: there may be room that no order
 // finds. Members that are alike to all plugins share one cycle state, so the cost is that of one
 // look at all nodes for each kind of member, and one step for each member; and it gives up after so
-// many looks that the loop does not stand still for a second.
+// many looks. It pauses between looks.
 
 #include <functional>
 #include <span>
@@ -51,7 +51,7 @@ class GroupTrial final : public GroupDryRun {
         unit_of_(std::move(unit_of)),
         longest_ms_(longest_ms) {}
 
-  [[nodiscard]] Eviction evict(const EvictionQuery& query) const override;
+  [[nodiscard]] Routine<Eviction> evict(const EvictionQuery& query, Slice& slice) const override;
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const override { return unit_of_(pod); }
 
  private:

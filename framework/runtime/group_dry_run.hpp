@@ -1,7 +1,8 @@
 #pragma once
 // Where the pods of a group would be if pods of lower priority made room for them, and which of
 // these would have to go. The cycle publishes it as a service, DefaultPreemption asks. Loop only;
-// it changes nothing.
+// it changes nothing. Both pause: should anything change on the nodes then, the routine is not
+// resumed, but destroyed.
 
 #include <plimsoll/plugin_abi.h>
 
@@ -15,6 +16,8 @@
 #include <tuple>
 #include <vector>
 
+#include "framework/base/routine.hpp"
+
 namespace plimsoll {
 
 // Who goes together: a pod, or all pods of a PodGroup whose disruptionMode is `all`.
@@ -24,16 +27,16 @@ struct VictimUnit {
   bool of_group = false;
   bool is_whole_group = false;  // by its disruptionMode; who else belongs to it may change
 
-  // Kubernetes: MoreImportantVictim. A pod that has not started counts as started now.
+  // The most important has the lowest. Kubernetes: MoreImportantVictim. A pod that has not started
+  // counts as started now.
+  [[nodiscard]] auto rank(int64_t now_ms) const {
+    int64_t start = INT64_MAX;
+    for (const plimsoll_pod* pod : pods)
+      start = std::min(start, pod->start_ms != 0 ? pod->start_ms : now_ms);
+    return std::tuple(-int64_t{priority}, !of_group, -static_cast<int64_t>(pods.size()), start);
+  }
   [[nodiscard]] bool more_important_than(const VictimUnit& other, int64_t now_ms) const {
-    const auto rank = [now_ms](const VictimUnit& unit) {
-      int64_t start = INT64_MAX;
-      for (const plimsoll_pod* pod : unit.pods)
-        start = std::min(start, pod->start_ms != 0 ? pod->start_ms : now_ms);
-      return std::tuple(-int64_t{unit.priority}, !unit.of_group,
-                        -static_cast<int64_t>(unit.pods.size()), start);
-    };
-    return rank(*this) < rank(other);
+    return rank(now_ms) < other.rank(now_ms);
   }
 };
 
@@ -75,7 +78,8 @@ class GroupDryRun {
   virtual ~GroupDryRun() = default;
   // Whom to evict for the whole group: first those who break no budget, of the lowest
   // priorities, and of these the fewest.
-  [[nodiscard]] virtual Eviction evict(const EvictionQuery& query) const = 0;
+  // `query` and what is in it outlive the routine.
+  [[nodiscard]] virtual Routine<Eviction> evict(const EvictionQuery& query, Slice& slice) const = 0;
   // Who goes with this pod, which has a node.
   [[nodiscard]] virtual VictimUnit unit_of(const plimsoll_pod& pod) const = 0;
 };
@@ -93,6 +97,7 @@ class GroupPreemption {
     int32_t priority = 0;
     std::span<const std::span<const uint32_t>> domains = {};  // as in GroupDryRun::EvictionQuery
     std::function<bool()> is_there = {};  // it is not gone, or going; asked later, too
+    std::function<bool()> is_news = {};   // it may have changed meanwhile; asked before the end
   };
   struct Decision {
     enum class Outcome {
@@ -101,6 +106,7 @@ class GroupPreemption {
       kIneligible,  // it must not evict; nominations stay
       kRefused,     // nobody is evicted
       kNoRoom,      // the same; placed, remaining: see GroupDryRun::Eviction
+      kNews,        // nobody is evicted before the news is heard
     } outcome = Outcome::kRefused;
     std::string message;
     std::vector<GroupDryRun::Place> places;
@@ -108,7 +114,8 @@ class GroupPreemption {
   };
 
   virtual ~GroupPreemption() = default;
-  virtual Decision preempt(const Group& group) = 0;
+  // `group` and what is in it outlive the routine.
+  virtual Routine<Decision> preempt(const Group& group, Slice& slice) = 0;
 };
 
 }  // namespace plimsoll

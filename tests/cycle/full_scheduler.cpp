@@ -192,6 +192,7 @@ FullScheduler::FullScheduler(Role role, ApiWriter& writer, int64_t now_ms, const
   // Nothing may be found by looking again after a while.
   options.queue.max_in_unschedulable_ms = int64_t{24} * 3'600'000;
   options.clock = [this] { return now_ms_.load(); };
+  if (setup.pauses) options.group_slice = std::chrono::nanoseconds(0);
   options.binder_threads = role == Role::kLiving ? 2 : 1;
   options.classes.check_every = 1;
   options.profiles.push_back(profile_of(role, setup));
@@ -295,49 +296,65 @@ bool FullScheduler::settle(const std::function<std::vector<RandomCluster::Asked>
 
 ClusterView FullScheduler::view() {
   ClusterView nodes;
-  on_loop([&] {
-    const topology::LedgerService* ledger = topology::LedgerService::find(host());
-    const auto* devices = host().find_service<plimsoll_device_accounts>(
-        PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
-    for (uint32_t slot = 0; slot < host().slot_count(); ++slot) {
-      const sdk::Node node = host().node(slot);
-      if (!node) continue;
-      NodeView& seen = nodes[std::string(node.name())];
-      for (const plimsoll_pod* pod : node.pods()) {
-        const std::string uid(plimsoll::view(pod->meta.uid));
-        seen.pods[uid] = plimsoll::view(pod->meta.resource_version);
-        const uint64_t zones = devices->zones_of_pod(devices->self, pod->meta.uid);
-        if (zones != 0) seen.device_zones[uid] = zones;
-      }
-      seen.allocatable.assign(node->allocatable, node->allocatable + node->resource_count);
-      seen.requested.assign(node->requested, node->requested + node->resource_count);
-      trim(seen.allocatable);
-      trim(seen.requested);
-      seen.nonzero_cpu = node->nonzero_cpu;
-      seen.nonzero_memory = node->nonzero_memory;
-      seen.generation = node->generation;
-      for (const auto& port : sdk::List<plimsoll_host_port>(node->host_ports)) {
-        seen.ports.insert(std::string(plimsoll::view(port.ip)) + " " +
-                          std::string(plimsoll::view(port.protocol)) + " " +
-                          std::to_string(port.port));
-      }
-      if (const plimsoll_numa_node* zones = ledger->ask().node(slot)) {
-        for (uint32_t row = 0; row < zones->resource_count; ++row) {
-          for (uint32_t column = 0; column < zones->zone_count; ++column) {
-            const std::string resource =
-                zones->resources[row] == PLIMSOLL_RESOURCE_CPU ? " cpu" : " memory";
-            seen.zones["node-" + std::to_string(zones->zone_ids[column]) + resource] =
-                zones->free[size_t{row} * zones->zone_count + column];
-          }
+  on_loop([&] { nodes = view_now(); });
+  return nodes;
+}
+
+ClusterView FullScheduler::view_now() {
+  ClusterView nodes;
+  const topology::LedgerService* ledger = topology::LedgerService::find(host());
+  const auto* devices = host().find_service<plimsoll_device_accounts>(
+      PLIMSOLL_DEVICE_ACCOUNTS_SERVICE, PLIMSOLL_DEVICE_ACCOUNTS_VERSION);
+  for (uint32_t slot = 0; slot < host().slot_count(); ++slot) {
+    const sdk::Node node = host().node(slot);
+    if (!node) continue;
+    NodeView& seen = nodes[std::string(node.name())];
+    for (const plimsoll_pod* pod : node.pods()) {
+      const std::string uid(plimsoll::view(pod->meta.uid));
+      seen.pods[uid] = plimsoll::view(pod->meta.resource_version);
+      const uint64_t zones = devices->zones_of_pod(devices->self, pod->meta.uid);
+      if (zones != 0) seen.device_zones[uid] = zones;
+    }
+    seen.allocatable.assign(node->allocatable, node->allocatable + node->resource_count);
+    seen.requested.assign(node->requested, node->requested + node->resource_count);
+    trim(seen.allocatable);
+    trim(seen.requested);
+    seen.nonzero_cpu = node->nonzero_cpu;
+    seen.nonzero_memory = node->nonzero_memory;
+    seen.generation = node->generation;
+    for (const auto& port : sdk::List<plimsoll_host_port>(node->host_ports)) {
+      seen.ports.insert(std::string(plimsoll::view(port.ip)) + " " +
+                        std::string(plimsoll::view(port.protocol)) + " " +
+                        std::to_string(port.port));
+    }
+    if (const plimsoll_numa_node* zones = ledger->ask().node(slot)) {
+      for (uint32_t row = 0; row < zones->resource_count; ++row) {
+        for (uint32_t column = 0; column < zones->zone_count; ++column) {
+          const std::string resource =
+              zones->resources[row] == PLIMSOLL_RESOURCE_CPU ? " cpu" : " memory";
+          seen.zones["node-" + std::to_string(zones->zone_ids[column]) + resource] =
+              zones->free[size_t{row} * zones->zone_count + column];
         }
       }
-      seen.unused_gpus = devices->unused_devices(devices->self, slot, str("gpu"));
-      for (const sdk::Pod pod : host().nominated_pods(node.name())) {
-        seen.nominated.emplace(pod.uid());
-      }
     }
-  });
+    seen.unused_gpus = devices->unused_devices(devices->self, slot, str("gpu"));
+    for (const sdk::Pod pod : host().nominated_pods(node.name())) {
+      seen.nominated.emplace(pod.uid());
+    }
+  }
   return nodes;
+}
+
+Explanation FullScheduler::explain_now(const Json& pod) {
+  auto made = decode_pod(pod.dump(), symbols());
+  if (!made) throw std::runtime_error(made.error().message);
+  return scheduler_->explain({.ns = {}, .name = {}, .what_if = *made});
+}
+
+void FullScheduler::in_each_turn(std::function<bool()> visit) {
+  scheduler_->post(Task{[this, visit = std::move(visit)]() mutable {
+    if (visit()) in_each_turn(std::move(visit));
+  }});
 }
 
 std::string FullScheduler::misdrawn() {

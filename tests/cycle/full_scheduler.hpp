@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
 #include "framework/port/api_writer.hpp"
@@ -48,6 +49,7 @@ class FullScheduler {
   struct Setup {
     std::string device_args = "{}";  // of NodeDevice
     bool devices_first = false;      // NodeDevice before the topology plugins, at every point
+    bool pauses = false;             // attempts on groups pause wherever they may
   };
   // `now_ms`: its clock, and that of nobody else; it stands still unless moved.
   FullScheduler(Role role, ApiWriter& writer, int64_t now_ms)
@@ -73,6 +75,7 @@ class FullScheduler {
   }
   [[nodiscard]] SchedulerStats stats() const { return scheduler_->stats(); }
   [[nodiscard]] ClusterView view();
+  [[nodiscard]] ClusterView view_now();  // on the loop
 
   // What people are shown of the nodes, kept up to date by what changed since the last call alone:
   // the first node that it has otherwise than the whole, or is wrong to have; empty: none.
@@ -86,6 +89,13 @@ class FullScheduler {
   // A fresh one's word about a pod that it was told of: "fits NODE", or the FitError.
   [[nodiscard]] std::string verdict(const std::string& uid);
 
+  // What would become of the pod, which is not there. On the loop.
+  [[nodiscard]] Explanation explain_now(const Json& pod);
+  [[nodiscard]] StateSnapshot snapshot_now(const StateChoice& choice) {  // on the loop
+    return scheduler_->snapshot(choice);
+  }
+  // Calls it on the loop, in each turn until it says false.
+  void in_each_turn(std::function<bool()> visit);
   // Runs on the loop, and waits for it.
   void on_loop(const std::function<void()>& task);
 

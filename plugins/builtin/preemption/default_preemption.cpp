@@ -150,13 +150,25 @@ class DefaultPreemption : public GroupPreemption {
   }
 
   // PodGroupPostFilter.
-  Decision preempt(const Group& group) override {
-    Decision decision = decide(group);
+  Routine<Decision> preempt(const Group& group, Slice& slice) override {
+    Decision decision;
+    if (std::optional<Decision> known = decide_at_once(group)) {
+      decision = std::move(*known);
+    } else {
+      const auto breaks = [this](const std::vector<const plimsoll_pod*>& pods) {
+        return budgets_.violations({pods.begin(), pods.end()});
+      };
+      const GroupDryRun::EvictionQuery query{group.members, group.needed,   group.priority,
+                                             group.domains, host_.now_ms(), breaks};
+      GroupDryRun::Eviction found = co_await group_dry_run_->evict(query, slice);
+      if (group.is_news()) co_return Decision{Decision::Outcome::kNews, {}, {}};
+      decision = decide(group, std::move(found));
+    }
     group_attempts_total_.add(1, decision.outcome == Decision::Outcome::kEvicts ||
                                          decision.outcome == Decision::Outcome::kWaits
                                      ? "Success"
                                      : "Unschedulable");
-    return decision;
+    co_return decision;
   }
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
@@ -218,18 +230,19 @@ class DefaultPreemption : public GroupPreemption {
     return host_.failed(PLIMSOLL_UNSCHEDULABLE, "preemption: " + std::string(why));
   }
 
-  Decision decide(const Group& group) {
+  std::optional<Decision> decide_at_once(const Group& group) {
     using Outcome = Decision::Outcome;
     const auto never = [](const plimsoll_pod* pod) {
       return pod->preemption_policy == PLIMSOLL_PREEMPT_NEVER;
     };
     if (group_dry_run_ == nullptr || std::ranges::any_of(group.members, never)) {
-      return {Outcome::kIneligible, "not eligible due to preemptionPolicy=Never.", {}};
+      return Decision{Outcome::kIneligible, "not eligible due to preemptionPolicy=Never.", {}};
     }
     // The dry run does not know what one member takes of what another's claim could have.
     const auto has_claims = [](const plimsoll_pod* pod) { return pod->resource_claims.count != 0; };
     if (std::ranges::count_if(group.members, has_claims) > 1) {
-      return {Outcome::kRefused, "nobody is evicted for several pods with resource claims", {}};
+      return Decision{
+          Outcome::kRefused, "nobody is evicted for several pods with resource claims", {}};
     }
     for (const plimsoll_pod* pod : group.members) {
       const std::string_view nominated = view(pod->nominated_node_name);
@@ -238,13 +251,13 @@ class DefaultPreemption : public GroupPreemption {
       if (until_ms <= host_.now_ms()) continue;
       awaited_.emplace(nominated);
       try_again(group, until_ms);
-      return {Outcome::kWaits, "ongoing preemption on nominated nodes", {}};
+      return Decision{Outcome::kWaits, "ongoing preemption on nominated nodes", {}};
     }
-    const auto breaks = [this](const std::vector<const plimsoll_pod*>& pods) {
-      return budgets_.violations({pods.begin(), pods.end()});
-    };
-    GroupDryRun::Eviction found = group_dry_run_->evict(
-        {group.members, group.needed, group.priority, group.domains, host_.now_ms(), breaks});
+    return std::nullopt;
+  }
+
+  Decision decide(const Group& group, GroupDryRun::Eviction found) {
+    using Outcome = Decision::Outcome;
     switch (found.outcome) {
       case GroupDryRun::Eviction::Outcome::kNoVictims:
         return {Outcome::kRefused, "No preemption victims found for incoming preemptor", {}};

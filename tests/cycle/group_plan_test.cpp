@@ -1,0 +1,319 @@
+// What an attempt on a group has planned so far is as if it were so: the members that have a place
+// by then are put into a fresh scheduler, one by one, and both must believe the same of every node,
+// its zones and its devices, and say the same of further pods: verdicts, reasons and scores. And
+// when the attempt is undone, all must be as before.
+//
+//   PLIMSOLL_TEST_SEED=n    begins with this seed
+//   PLIMSOLL_GROUP_PLANS=n  so many plans instead of the usual number
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "framework/base/log.hpp"
+#include "tests/cycle/crowded_life.hpp"
+#include "tests/support/environment.hpp"
+#include "tests/support/sanitized.hpp"
+#include "tests/support/seed.hpp"
+
+namespace plimsoll::testing {
+namespace {
+
+constexpr uint64_t kPlans = test::cases(300);
+constexpr uint64_t kPlansInFull = 10'000;
+constexpr uint32_t kSeed = 58;
+constexpr int kPlansPerLife = 20;
+constexpr size_t kProbes = 3;
+constexpr const char* kGang = "gang.scheduling.koordinator.sh/name";
+constexpr const char* kGangSize = "gang.scheduling.koordinator.sh/min-available";
+
+// Answers nothing before its end: what was given a node stays assumed there.
+class Silence final : public ApiWriter {
+ public:
+  void bind(BindRequest, Done done) override { hold([done] { done(fail(ErrorCode::kInternal, "")); }); }
+  void record_event(EventRecord) override {}
+  void patch_condition(ConditionPatch, Done done) override { done({}); }
+  void request(ApiRequest, Answered done) override { hold([done] { done(500, "{}"); }); }
+  void end() {
+    std::vector<std::function<void()>> held;
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+      held.swap(held_);
+    }
+    for (const auto& answer : held) answer();
+  }
+
+ private:
+  void hold(std::function<void()> answer) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!ended_) return held_.push_back(std::move(answer));
+    }
+    answer();
+  }
+  std::mutex mutex_;
+  bool ended_ = false;
+  std::vector<std::function<void()>> held_;
+};
+
+// As text, by what it is about, so that a difference can be read.
+using Belief = std::map<std::string, std::string>;
+
+Json text_of(const FittingNode& node) {
+  return {{"raw", node.raw}, {"scores", node.scores}, {"total", node.total}};
+}
+Json text_of(const RefusedNode& node) {
+  return {{"code", static_cast<int>(node.code)},
+          {"plugin", node.plugin},
+          {"reason", node.reason},
+          {"text", node.text.substr(0, node.text.find("; report "))}};  // so old
+}
+
+void add_verdicts(const PlacementReport& report, const std::string& about, Belief& belief) {
+  belief[about] = report.error + "/" + report.message;
+  if (report.pre_filter_rejection)
+    belief[about + " as a whole"] = text_of(*report.pre_filter_rejection).dump();
+  for (const RefusedNode& node : report.refused) belief[about + " on " + node.node] = text_of(node).dump();
+  for (const FittingNode& node : report.fitting) belief[about + " on " + node.node] = text_of(node).dump();
+}
+
+// On the loop.
+Belief belief_of(FullScheduler& scheduler, const std::vector<Json>& probes) {
+  Belief belief;
+  for (const auto& [name, node] : scheduler.view_now()) {
+    std::vector<std::string> pods;
+    for (const auto& [uid, version] : node.pods) pods.push_back(uid);
+    belief[name] = Json{{"pods", pods},
+                        {"allocatable", node.allocatable},
+                        {"requested", node.requested},
+                        {"nonzero", {node.nonzero_cpu, node.nonzero_memory}},
+                        {"ports", node.ports},
+                        {"zones", node.zones},
+                        {"unused gpus", node.unused_gpus},
+                        {"zones of devices", node.device_zones},
+                        {"nominated", node.nominated}}
+                       .dump();
+  }
+  const StateSnapshot state =
+      scheduler.snapshot_now({.plugins = true, .nodes = false, .queue = false, .kinds = false});
+  for (const char* plugin : {"NodeResourceTopologyMatch", "NodeDevice"}) {
+    Json said = Json::parse(state.plugins.at(plugin));
+    for (auto& [name, node] : said["nodes"].items()) {
+      node.erase("reportedMs");
+      if (node.contains("pods"))
+        for (auto& [uid, pod] : node["pods"].items())
+          if (!uid.starts_with("uid-gang")) pod.erase("zones");
+      belief[std::string(plugin) + " of " + name] = node.dump();
+    }
+  }
+  for (const Json& probe : probes) {
+    const Explanation why = scheduler.explain_now(probe);
+    if (why.placement) add_verdicts(*why.placement, probe["metadata"]["name"], belief);
+  }
+  return belief;
+}
+
+std::string difference(const Belief& a, const Belief& b) {
+  std::string text;
+  const auto said = [](const Belief& belief, const std::string& about) {
+    const auto found = belief.find(about);
+    return found == belief.end() ? std::string("nothing") : found->second;
+  };
+  std::set<std::string> all;
+  for (const Belief* one : {&a, &b})
+    for (const auto& [about, value] : *one) all.insert(about);
+  for (const std::string& about : all) {
+    if (said(a, about) != said(b, about))
+      text += about + ":\n  " + said(a, about) + "\n  " + said(b, about) + "\n";
+  }
+  return text;
+}
+
+class Plans {
+ public:
+  explicit Plans(uint64_t seed)
+      : life_(seed, {.nodes = 6, .most_pods = 40, .devices_go = false, .groups_pause = true}) {
+    for (int i = 0; i < 4; ++i) life_.step();
+  }
+
+  // Empty: all is right.
+  std::string check() {
+    life_.step();
+    life_.drop_waiting();
+    FullScheduler& live = life_.scheduler();
+    std::vector<Json> probes;
+    for (size_t i = 0; i < kProbes; ++i) probes.push_back(named("probe-" + std::to_string(i), life_.shape()));
+    Belief before;
+    live.on_loop([&] { before = belief_of(live, probes); });
+
+    const std::vector<Json> members = make_members();
+    const size_t wanted = 1 + life_.dice().below(members.size() - 1);
+    Belief planned;
+    std::vector<Place> places;
+    bool found = false;
+    watch(members, [&](const std::vector<Place>& now) {
+      if (now.size() != wanted) return false;
+      found = true;
+      places = now;
+      planned = belief_of(live, probes);
+      return true;
+    });
+    std::vector<Change> changes;
+    for (const Json& member : members) changes.push_back({Kind::kPods, false, member});
+    live.deliver(changes);
+    life_.settle();
+    if (life_.stuck()) return "it does not settle";
+    Belief after;
+    live.on_loop([&] { after = belief_of(live, probes); });
+    if (std::string wrong = difference(before, after); !wrong.empty())
+      return "before and after an attempt in vain:\n" + wrong;
+    for (Change& change : changes) change.deleted = true;
+    live.deliver(changes);
+    life_.settle();
+    if (!found) return "";
+    ++plans_;
+    places_ += places.size();
+    return compare(members, places, planned, probes);
+  }
+  [[nodiscard]] uint64_t plans() const { return plans_; }
+  [[nodiscard]] uint64_t places() const { return places_; }
+
+ private:
+  struct Place {
+    std::string uid, node;
+  };
+
+  static Json named(const std::string& name, Json pod) {
+    pod["metadata"]["name"] = name;
+    pod["metadata"]["uid"] = "uid-" + name;
+    pod["metadata"]["resourceVersion"] = "1";
+    return pod;
+  }
+
+  // The last one fits nowhere, so all is undone in the end.
+  std::vector<Json> make_members() {
+    std::vector<Json> kinds;
+    for (size_t i = 0; i < 3; ++i) kinds.push_back(life_.shape());
+    std::vector<Json> members;
+    const size_t count = 2 + life_.dice().below(7);
+    ++gangs_;
+    for (size_t i = 0; i < count; ++i) {
+      Json pod = named("gang-" + std::to_string(gangs_) + "-" + std::to_string(i),
+                       kinds[life_.dice().below(kinds.size())]);
+      pod["metadata"]["annotations"][kGang] = "gang-" + std::to_string(gangs_);
+      pod["metadata"]["annotations"][kGangSize] = std::to_string(count);
+      pod["spec"]["preemptionPolicy"] = "Never";
+      pod["spec"]["priority"] = 0;
+      members.push_back(std::move(pod));
+    }
+    members.back()["spec"]["nodeSelector"] = {{"nowhere", "yes"}};
+    return members;
+  }
+
+  // Says what places the members have had in each turn, in the order in which they got them, until
+  // it is enough or the attempt is over.
+  void watch(const std::vector<Json>& members,
+             std::function<bool(const std::vector<Place>&)> is_enough) {
+    std::set<std::string> uids;
+    for (const Json& member : members) uids.insert(member["metadata"]["uid"]);
+    life_.scheduler().in_each_turn([this, uids = std::move(uids), is_enough = std::move(is_enough),
+                                    places = std::vector<Place>(), began = false]() mutable {
+      std::map<std::string, std::string> now;
+      for (const auto& [name, node] : life_.scheduler().view_now()) {
+        for (const auto& [uid, version] : node.pods)
+          if (uids.contains(uid)) now[uid] = name;
+      }
+      std::erase_if(places, [&](const Place& place) { return !now.contains(place.uid); });
+      for (const Place& place : places) now.erase(place.uid);
+      for (const auto& [uid, node] : now) places.push_back({uid, node});
+      const bool decides = life_.scheduler().stats().deciding_on_group;
+      if (decides && is_enough(places)) return false;
+      const bool is_over = began && !decides;
+      began = began || decides;
+      return !is_over;
+    });
+  }
+
+  // A group's devices are chosen for all of it: alone, a pod might get others. So there are none;
+  // unless one is kept for a pod that does not say which it has, which leaves no choice.
+  static Json with_those_of(const Place& place, const Belief& planned, Json devices) {
+    const auto said = planned.find("NodeDevice of " + place.node);
+    if (said == planned.end()) return devices;
+    const Json node = Json::parse(said->second);
+    const Json& pods = node["pods"];
+    if (!pods.contains(place.uid) || node["devices"]["gpu"]["heldUnknown"] != 0) return devices;
+    std::set<int> minors;
+    for (const Json& gpu : pods[place.uid]["devices"].value("gpu", Json::array()))
+      minors.insert(gpu["minor"].get<int>());
+    for (Json& device : devices["spec"]["devices"])
+      if (!minors.contains(device["minor"].get<int>())) device["health"] = false;
+    return devices;
+  }
+
+  // A fresh scheduler, in which the same pods have the same places.
+  std::string compare(const std::vector<Json>& members, const std::vector<Place>& places,
+                      const Belief& planned, const std::vector<Json>& probes) {
+    Silence silence;
+    FullScheduler fresh(FullScheduler::Role::kLiving, silence, life_.scheduler().now_ms());
+    for (const Kind kind : kAllKinds) {
+      std::vector<Change> changes;
+      for (const auto& [name, object] : life_.cluster().all(kind)) changes.push_back({kind, false, object});
+      if (!changes.empty()) fresh.deliver(changes);
+    }
+    fresh.sync();
+    const auto settle = [&] {
+      return fresh.settle([] { return std::vector<RandomCluster::Asked>(100, {"", "", true}); });
+    };
+    std::string wrong = settle() ? "" : "the fresh scheduler does not settle\n";
+    for (const Place& place : places) {
+      Json pod = *std::ranges::find_if(members, [&](const Json& member) {
+        return member["metadata"]["uid"] == place.uid;
+      });
+      for (const char* key : {kGang, kGangSize}) pod["metadata"]["annotations"].erase(key);
+      pod["status"]["nominatedNodeName"] = place.node;
+      const Json* devices = life_.cluster().find(Kind::kDevices, place.node);
+      if (devices != nullptr)
+        fresh.deliver({Kind::kDevices, false, with_those_of(place, planned, *devices)});
+      fresh.deliver({Kind::kPods, false, pod});
+      if (!settle()) wrong += "the fresh scheduler does not settle\n";
+      if (devices != nullptr) fresh.deliver({Kind::kDevices, false, *devices});
+    }
+    if (!settle()) wrong += "the fresh scheduler does not settle\n";
+    Belief belief;
+    fresh.on_loop([&] { belief = belief_of(fresh, probes); });
+    wrong += difference(planned, belief);
+    silence.end();
+    if (wrong.empty()) return "";
+    for (const Place& place : places) wrong += place.uid + " on " + place.node + "\n";
+    return "planned, and in a fresh scheduler:\n" + wrong;
+  }
+
+  CrowdedLife life_;
+  int gangs_ = 0;
+  uint64_t plans_ = 0, places_ = 0;
+};
+
+TEST(GroupPlans, AreWhatAFreshSchedulerBelieves) {
+  log_to_stderr(LogLevel::kError, LogFormat::kText);
+  const uint64_t wanted = test::number_from_environment(
+      "PLIMSOLL_GROUP_PLANS", test::in_full_length() ? kPlansInFull : kPlans);
+  uint64_t plans = 0, places = 0;
+  for (uint64_t seed = test::test_seed(kSeed); plans < wanted; ++seed) {
+    Plans some(seed);
+    for (int i = 0; i < kPlansPerLife && plans + some.plans() < wanted; ++i) {
+      const std::string wrong = some.check();
+      ASSERT_EQ(wrong, "") << "seed " << seed << ", plan " << i;
+    }
+    plans += some.plans();
+    places += some.places();
+  }
+  std::cout << plans << " plans with " << places << " places" << std::endl;
+  EXPECT_GT(places, plans);
+}
+
+}  // namespace
+}  // namespace plimsoll::testing
