@@ -24,6 +24,9 @@ namespace {
 // As the API server allows for a condition.
 constexpr size_t kLongestMessage = 32'000;
 
+// For so long at most others come between while what is watched waits.
+constexpr std::chrono::seconds kLongestWait{1};
+
 // What kube-scheduler says before a group's message to pods that had a place.
 constexpr std::string_view kFailed = "pod group is unschedulable, ";
 
@@ -219,7 +222,7 @@ GroupCycle::GroupCycle(LoopState& state, Bindings& bindings, const ExtenderWaits
       routine_(attempt()) {
   gather(group);
   state_.decided_on = group.id().key();
-  state_.watch_waits = outdated > 0;
+  if (outdated > 0) let_watch_wait();
 }
 
 // The scheduler stops, where a member has a place still.
@@ -237,6 +240,10 @@ GroupCycle::End GroupCycle::go_on() {
     for (const Member& member : members_) give_back_nomination(member);
     return End::kOutdated;
   }
+  if (const auto& since = state_.watch_waits_since;
+      since && std::chrono::steady_clock::now() - *since > kLongestWait) {
+    slice_.never_pause();
+  }
   state_.requeues_held = holds_requeues_ ? &requeues_ : nullptr;
   state_.group_decision.is_under_way = true;
   const bool ended = slice_.go_on(routine_);
@@ -244,6 +251,10 @@ GroupCycle::End GroupCycle::go_on() {
   state_.requeues_held = nullptr;
   if (state_.metrics) state_.metrics->group_slice_duration.observe(metrics::seconds_since(began));
   return ended ? end_ : End::kNotYet;
+}
+
+void GroupCycle::let_watch_wait() {
+  if (!state_.watch_waits_since) state_.watch_waits_since = std::chrono::steady_clock::now();
 }
 
 void GroupCycle::hold_requeues(bool hold) {

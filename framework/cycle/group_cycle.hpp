@@ -118,6 +118,7 @@ class GroupCycle {
   [[nodiscard]] bool is_outdated() const { return nodes_changed_ != state_.nodes_changed; }
   [[nodiscard]] bool is_over() const { return is_outdated() || state_.environment.gave_up(); }
   void hold_requeues(bool hold);
+  void let_watch_wait();
   void gather(const QueuedGroup& group);
   [[nodiscard]] Order take_nominations();
   void give_back_nomination(const Member& member);

@@ -95,7 +95,7 @@ Routine<GroupCycle::Evictions> GroupCycle::evict(QueuedGroup& group,
         return waiting != nullptr && waiting->facts.known;
       },
       std::move(is_news)};
-  state_.watch_waits = true;
+  let_watch_wait();
   searched_ = state_.cluster.log_end();
   const GroupPreemption::Decision decision = co_await evictor->preempt(asking, slice_);
   searched_.reset();

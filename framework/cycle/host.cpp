@@ -81,15 +81,17 @@ void Host::nominate(const plimsoll_pod& pod, std::string_view node_name) {
 
 void Host::allow_waiting(std::string_view plugin, std::string_view pod_uid) {
   state_.inbox.post(Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid)] {
-    bindings_.allow(uid, plugin);
-  }});
+                           bindings_.allow(uid, plugin);
+                         },
+                         true});
 }
 
 void Host::reject_waiting(std::string_view plugin, std::string_view pod_uid,
                           std::string_view message) {
   state_.inbox.post(
       Task{[this, plugin = std::string(plugin), uid = std::string(pod_uid),
-            message = std::string(message)] { bindings_.reject(uid, plugin, message); }});
+            message = std::string(message)] { bindings_.reject(uid, plugin, message); },
+           true});
 }
 
 void Host::post_binding(BindingPost request, std::function<void(Result<void>)> done) {
@@ -105,17 +107,18 @@ void Host::activate(std::string_view pod_uid) {
     state_.current->to_activate.emplace_back(pod_uid);
     return;
   }
-  state_.inbox.post(
-      Task{[this, uid = std::string(pod_uid)] { state_.queue.activate(uid, state_.now_ms()); }});
+  state_.inbox.post(Task{
+      [this, uid = std::string(pod_uid)] { state_.queue.activate(uid, state_.now_ms()); }, true});
 }
 
 void Host::run_on_loop(int64_t delay_ms, std::function<void()> task) {
-  if (delay_ms <= 0) return state_.inbox.post(Task{std::move(task)});
+  if (delay_ms <= 0) return state_.inbox.post(Task{std::move(task), true});
   delay_ms = std::min(delay_ms, kLongestDelayMs);
   state_.inbox.post(
       Task{[this, due = state_.now_ms() + delay_ms, task = std::move(task)]() mutable {
-        state_.timers.emplace(due, std::move(task));
-      }});
+             state_.timers.emplace(due, std::move(task));
+           },
+           true});
 }
 
 void Host::api_request(PluginRequest request, ApiAnswer done) {

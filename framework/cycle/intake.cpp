@@ -67,7 +67,8 @@ bool Intake::defer(Message& message) {
   if (const auto* pod = std::get_if<PodDeleted>(&message)) defers = concerns(pod->last_known);
   if (const auto* set = std::get_if<ObjectUpserted>(&message)) defers = names(*set->object);
   if (const auto* gone = std::get_if<ObjectDeleted>(&message)) defers = names(*gone->last_known);
-  if (!defers && state_.watch_waits && !std::holds_alternative<Task>(message)) {
+  const auto* task = std::get_if<Task>(&message);
+  if (!defers && state_.watch_waits_since && (task == nullptr || task->in_order)) {
     ++state_.deferred_of_others;
     defers = true;
   }
@@ -115,7 +116,8 @@ PodRef Intake::placed(PodRef pod, bool followed) {
 // Before the message that brought the new name: its hints find pods that ask for it as they are.
 void Intake::place_resources() {
   const uint32_t known = state_.environment.symbols.resource_count();
-  if (known == known_resources_) return;
+  // What is watched may have a newer word about any of them.
+  if (known == known_resources_ || state_.watch_waits_since) return;
   known_resources_ = known;
   std::vector<PodRef> changed;
   for (const auto& [uid, pod] : unplaced_) {

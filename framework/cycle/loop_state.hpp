@@ -135,7 +135,9 @@ struct LoopState {
   std::string decided_on;         // the group of the attempt that is under way; empty: none is
   std::vector<Message> deferred;  // what was heard of that group, to be handled when it is not
   std::unordered_set<std::string> deferred_pods;  // UIDs of these
-  bool watch_waits = false;  // while that attempt is under way, all that is watched is deferred
+  // Since when all that is watched, or may go by that, is deferred until that attempt has ended;
+  // nothing: it is not. No timer runs meanwhile either.
+  std::optional<std::chrono::steady_clock::time_point> watch_waits_since;
   size_t deferred_of_others = 0;  // messages that are deferred for that alone
   uint64_t nodes_changed = 0;     // how often a node came, went or changed
 

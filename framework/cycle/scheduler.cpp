@@ -227,7 +227,7 @@ bool Scheduler::turn(bool may_schedule) {
   bindings_.hand_over();
   const int64_t now = state_.now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
-  run_timers();
+  if (!state_.watch_waits_since) run_timers();
   size_t scheduled = 0;
   if (group_ != nullptr && may_schedule) {
     scheduled = group_->size();
@@ -336,6 +336,7 @@ void Scheduler::publish_stats() {
   state_.counters.blind = state_.lost_kinds.blind();
   state_.counters.waiting_for_kinds = state_.lost_kinds.waiting();
   state_.counters.next_due_ms = next_due_ms();
+  state_.counters.inbox = state_.deferred.size();
   const std::lock_guard lock(mutex_);
   published_ = state_.counters;
 }
@@ -343,7 +344,7 @@ void Scheduler::publish_stats() {
 SchedulerStats Scheduler::stats() const {
   const std::lock_guard lock(mutex_);
   SchedulerStats stats = published_;
-  stats.inbox = inbox_.size();
+  stats.inbox += inbox_.size();
   return stats;
 }
 

@@ -69,7 +69,7 @@ void Scheduler::go_on_with_group() {
 void Scheduler::end_group() {
   group_ = nullptr;
   state_.deferred_pods.clear();
-  state_.watch_waits = false;
+  state_.watch_waits_since.reset();
   state_.deferred_of_others = 0;
   std::vector<Message> deferred = std::exchange(state_.deferred, {});
   for (Message& message : deferred) hear(message);

@@ -56,6 +56,7 @@ struct ObjectMalformed {
 // Anything else that has to happen on the loop, such as the end of an API write.
 struct Task {
   std::function<void()> run;
+  bool in_order = false;  // it may go by what was posted before it, and does not overtake that
 };
 
 using Message = std::variant<PodUpserted, PodDeleted, NodeUpserted, NodeDeleted, ObjectUpserted,

@@ -16,7 +16,7 @@ class CrowdedLife {
   struct Options {
     size_t nodes = 10;
     size_t most_pods = 150;
-    bool devices_go = true;  // Device objects are deleted: which a fresh scheduler does not know
+    bool devices_go = true;     // Device objects are deleted: which a fresh scheduler does not know
     bool groups_pause = false;  // see FullScheduler::Setup
   };
   explicit CrowdedLife(uint64_t seed) : CrowdedLife(seed, Options()) {}

@@ -33,10 +33,14 @@ constexpr const char* kGangSize = "gang.scheduling.koordinator.sh/min-available"
 // Answers nothing before its end: what was given a node stays assumed there.
 class Silence final : public ApiWriter {
  public:
-  void bind(BindRequest, Done done) override { hold([done] { done(fail(ErrorCode::kInternal, "")); }); }
+  void bind(BindRequest, Done done) override {
+    hold([done] { done(fail(ErrorCode::kInternal, "")); });
+  }
   void record_event(EventRecord) override {}
   void patch_condition(ConditionPatch, Done done) override { done({}); }
-  void request(ApiRequest, Answered done) override { hold([done] { done(500, "{}"); }); }
+  void request(ApiRequest, Answered done) override {
+    hold([done] { done(500, "{}"); });
+  }
   void end() {
     std::vector<std::function<void()>> held;
     {
@@ -77,8 +81,10 @@ void add_verdicts(const PlacementReport& report, const std::string& about, Belie
   belief[about] = report.error + "/" + report.message;
   if (report.pre_filter_rejection)
     belief[about + " as a whole"] = text_of(*report.pre_filter_rejection).dump();
-  for (const RefusedNode& node : report.refused) belief[about + " on " + node.node] = text_of(node).dump();
-  for (const FittingNode& node : report.fitting) belief[about + " on " + node.node] = text_of(node).dump();
+  for (const RefusedNode& node : report.refused)
+    belief[about + " on " + node.node] = text_of(node).dump();
+  for (const FittingNode& node : report.fitting)
+    belief[about + " on " + node.node] = text_of(node).dump();
 }
 
 // On the loop.
@@ -146,7 +152,8 @@ class Plans {
     life_.drop_waiting();
     FullScheduler& live = life_.scheduler();
     std::vector<Json> probes;
-    for (size_t i = 0; i < kProbes; ++i) probes.push_back(named("probe-" + std::to_string(i), life_.shape()));
+    for (size_t i = 0; i < kProbes; ++i)
+      probes.push_back(named("probe-" + std::to_string(i), life_.shape()));
     Belief before;
     live.on_loop([&] { before = belief_of(live, probes); });
 
@@ -261,7 +268,8 @@ class Plans {
     FullScheduler fresh(FullScheduler::Role::kLiving, silence, life_.scheduler().now_ms());
     for (const Kind kind : kAllKinds) {
       std::vector<Change> changes;
-      for (const auto& [name, object] : life_.cluster().all(kind)) changes.push_back({kind, false, object});
+      for (const auto& [name, object] : life_.cluster().all(kind))
+        changes.push_back({kind, false, object});
       if (!changes.empty()) fresh.deliver(changes);
     }
     fresh.sync();
@@ -270,9 +278,8 @@ class Plans {
     };
     std::string wrong = settle() ? "" : "the fresh scheduler does not settle\n";
     for (const Place& place : places) {
-      Json pod = *std::ranges::find_if(members, [&](const Json& member) {
-        return member["metadata"]["uid"] == place.uid;
-      });
+      Json pod = *std::ranges::find_if(
+          members, [&](const Json& member) { return member["metadata"]["uid"] == place.uid; });
       for (const char* key : {kGang, kGangSize}) pod["metadata"]["annotations"].erase(key);
       pod["status"]["nominatedNodeName"] = place.node;
       const Json* devices = life_.cluster().find(Kind::kDevices, place.node);

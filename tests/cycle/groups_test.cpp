@@ -2781,6 +2781,30 @@ TEST_F(SliceTest, NobodyGoesForAGroupThatWasDeletedMeanwhile) {
   EXPECT_GT(pause, kPausesBeforeEvictions);
 }
 
+TEST_F(SliceTest, PluginsDoNotOvertakeWhatWaitsWhileVictimsAreSought) {
+  node("n", "4");
+  std::vector<std::string> order;
+  bool waited = false;
+  for (int pause = 0; pause < 2 * kPausesBeforeEvictions && !waited; ++pause) {
+    SCOPED_TRACE(pause);
+    running("low", "4", "n", 0);
+    members({high_of("a", "2"), high_of("b", "2")});
+    order.clear();
+    world_.at_pause(pause, [&] {
+      world_.post(Task{[&] { order.emplace_back("plugin"); }, true});
+      world_.post(Task{[&] { order.emplace_back("question"); }});
+    });
+    world_.step();
+    ASSERT_THAT(order, testing::UnorderedElementsAre("plugin", "question"));
+    waited = order.front() == "question";
+    ASSERT_TRUE(pause > 0 || !waited) << "nobody sought victims yet";
+    clear();
+    world_.delete_pod("low");
+    world_.settle();
+  }
+  EXPECT_TRUE(waited);
+}
+
 TEST_F(SliceTest, NobodyGoesIfThereIsRoomBeforeVictimsAreFound) {
   node("n", "4");
   node("m", "4");
