@@ -1,6 +1,5 @@
 #include "node/hook/device_hook.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@ namespace plimsoll::node {
 namespace {
 
 constexpr const char* kIndex = "90";  // after others that adjust containers
-constexpr std::chrono::milliseconds kTick{200};
 
 int connect_to(const std::filesystem::path& socket) {
   sockaddr_un address{};
@@ -143,11 +141,10 @@ std::string DeviceHook::serve(int fd, const std::stop_token& stop) {
   if (!send_all(fd, mux::frame(mux::kRuntime, 1, mux::kRequest, nri::encode(registration)))) {
     return "the connection has ended";
   }
+  const std::stop_callback end(stop, [fd] { ::shutdown(fd, SHUT_RDWR); });
   mux::Reader reader;
   std::array<char, 65536> buffer;
   while (!stop.stop_requested()) {
-    pollfd ready{fd, POLLIN, 0};
-    if (poll(&ready, 1, static_cast<int>(kTick.count())) <= 0) continue;
     const ssize_t size = ::read(fd, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return "the connection has ended";
