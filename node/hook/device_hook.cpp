@@ -193,29 +193,37 @@ Result<std::string> DeviceHook::answer(const nri::Request& request, const std::s
   return std::string();
 }
 
+PodDevices DeviceHook::devices_of(const nri::Pod& pod, const std::stop_token& stop) {
+  PodDevices devices;
+  if (pod.allocated.size() > kLongestAnnotation) {
+    devices.refusal = "its annotation is longer than any that a scheduler writes";
+    return devices;
+  }
+  std::unique_lock lock(mutex_);
+  // Others wait meanwhile. An annotation that differs is no reason to: a binding writes it.
+  const bool known = changed_.wait_for(lock, stop, options_.patience,
+                                       [&] { return judge_ && pods_.contains(pod.uid); });
+  if (!known || pods_[pod.uid].annotation != pod.allocated) {
+    devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
+                             : "the devices of the node are not known yet";
+    return devices;
+  }
+  const AllocatedPod shown = pods_[pod.uid];
+  const Judge judge = judge_;
+  lock.unlock();
+  try {
+    devices = judge(shown, by_name_);
+  } catch (const std::exception& error) {
+    devices.refusal = error.what();
+  }
+  return devices;
+}
+
 // Kubelets get a pod's annotations with the pod: one that shows none was given nothing.
 Result<std::string> DeviceHook::give(const nri::NewContainer& made, const std::stop_token& stop) {
   const nri::Pod& pod = made.pod;
   if (pod.allocated.empty() || pod.allocated == "{}") return std::string();
-  std::unique_lock lock(mutex_);
-  const auto is_known = [&] {
-    const auto known = pods_.find(pod.uid);
-    return judge_ && known != pods_.end() && known->second.annotation == pod.allocated;
-  };
-  PodDevices devices;
-  if (changed_.wait_for(lock, stop, options_.patience, is_known)) {
-    const AllocatedPod known = pods_[pod.uid];
-    const Judge judge = judge_;
-    lock.unlock();
-    try {
-      devices = judge(known, by_name_);
-    } catch (const std::exception& error) {
-      devices.refusal = error.what();
-    }
-  } else {
-    devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
-                             : "the devices of the node are not known yet";
-  }
+  const PodDevices devices = devices_of(pod, stop);
   const bool given = devices.refusal.empty();
   if (containers_) containers_.with({given ? "given" : "refused"}).add();
   if (given) return nri::encode_adjustment(devices);
