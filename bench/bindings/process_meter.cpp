@@ -1,5 +1,6 @@
 #include "bench/bindings/process_meter.hpp"
 
+#include <time.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -27,25 +28,31 @@ std::vector<std::string> stat_fields(pid_t pid, std::string& name) {
 }
 
 constexpr std::size_t kParent = 1;
-constexpr std::size_t kUserTicks = 11;
-constexpr std::size_t kSystemTicks = 12;
+
+// What /proc/<pid>/status says in KiB.
+double status_mib(pid_t pid, const std::string& key) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(key)) return std::stod(line.substr(key.size())) / 1024;
+  }
+  return 0;
+}
 
 }  // namespace
 
 double cpu_seconds(pid_t pid) {
-  std::string name;
-  const std::vector<std::string> fields = stat_fields(pid, name);
-  if (fields.size() <= kSystemTicks) return 0;
-  return (std::stod(fields[kUserTicks]) + std::stod(fields[kSystemTicks])) /
-         static_cast<double>(::sysconf(_SC_CLK_TCK));
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+}
+
+double resident_mib(pid_t pid) {
+  return status_mib(pid, "VmRSS:");
 }
 
 double peak_mib(pid_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("VmHWM:")) return std::stod(line.substr(6)) / 1024;
-  }
-  return 0;
+  return status_mib(pid, "VmHWM:");
 }
 
 pid_t child_named(const std::string& name) {

@@ -1,5 +1,5 @@
 #pragma once
-// The resource use of a process, from /proc.
+// The resource use of a process.
 
 #include <sys/types.h>
 
@@ -7,9 +7,10 @@
 
 namespace plimsoll::bench {
 
-// CPU seconds of all its threads in user and kernel mode, with a resolution of one kernel clock
-// tick (10 ms). 0 if there is no such process.
+// CPU seconds of all its threads in user and kernel mode. 0 if there is no such process.
 [[nodiscard]] double cpu_seconds(pid_t pid);
+// Its resident memory (VmRSS) in MiB; 0 if there is no such process.
+[[nodiscard]] double resident_mib(pid_t pid);
 // Its peak resident memory (VmHWM) in MiB; 0 if there is no such process.
 [[nodiscard]] double peak_mib(pid_t pid);
 // The youngest child of this process with this name; -1 if there is none.

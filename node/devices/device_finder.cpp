@@ -73,7 +73,28 @@ std::optional<std::map<std::string, std::string>> values_of(
 }  // namespace
 
 struct DeviceFinder::Search {
-  Search(const fs::path& sys, const Hardware* hardware) : sys(sys), hardware(hardware), tree(sys) {}
+  Search(const fs::path& sys, const Hardware* hardware, std::unordered_set<std::string>& others)
+      : sys(sys), hardware(hardware), others(others), tree(sys) {}
+
+  // What a rule may speak of.
+  const std::vector<fs::path>& candidates(const std::string& pattern) {
+    const auto [at, first] = listed.try_emplace(pattern);
+    if (first) {
+      at->second = sys_paths(sys, pattern);
+      std::erase_if(at->second,
+                    [&](const fs::path& each) { return others.contains(each.native()); });
+    }
+    return at->second;
+  }
+
+  // Of which no rule spoke.
+  void note_others() const {
+    for (const auto& [pattern, folders] : listed) {
+      for (const fs::path& folder : folders) {
+        if (!spoken_of.contains(folder.native())) others.insert(folder.native());
+      }
+    }
+  }
 
   // Where the device is, and which virtual functions it has.
   void place(FoundDevice& device, const fs::path& folder) const {
@@ -92,6 +113,7 @@ struct DeviceFinder::Search {
   void add(const TypeRule& rule, const fs::path& folder, bool standard) {
     // A virtual function is its device's.
     if (!all_hold(folder, rule.match) || fs::exists(folder / "physfn")) return;
+    spoken_of.insert(folder.native());
     FoundDevice device;
     device.type = rule.type;
     std::error_code error;
@@ -124,7 +146,10 @@ struct DeviceFinder::Search {
 
   const fs::path sys;
   const Hardware* hardware;
+  std::unordered_set<std::string>& others;
   const PciTree tree;
+  std::map<std::string, std::vector<fs::path>> listed;  // by pattern
+  std::unordered_set<std::string> spoken_of;
   std::set<std::pair<std::string, std::string>> seen;
   std::set<fs::path> of_users;  // devices of which the table given says what they are
   FoundDevices found;
@@ -144,14 +169,20 @@ void DeviceFinder::forget_faults() {
 }
 
 FoundDevices DeviceFinder::find(const Hardware* hardware) {
-  Search search(options_.sys, hardware);
+  if (const auto now = std::chrono::steady_clock::now(); now >= others_until_) {
+    others_.clear();
+    others_until_ = now + options_.others;
+  }
+  Search search(options_.sys, hardware, others_);
   for (const auto* rules : {&options_.rules, &standard_type_rules()}) {
     for (const TypeRule& rule : *rules) {
-      for (const fs::path& folder : sys_paths(options_.sys, rule.devices))
+      for (const fs::path& folder : search.candidates(rule.devices)) {
         search.add(rule, folder, rules != &options_.rules);
+      }
     }
   }
   find_nvidia(search);
+  search.note_others();
   auto& devices = search.found.devices;
   std::sort(devices.begin(), devices.end(), [](const FoundDevice& a, const FoundDevice& b) {
     return std::tie(a.type, a.address, a.minor, a.id) < std::tie(b.type, b.address, b.minor, b.id);
@@ -161,10 +192,11 @@ FoundDevices DeviceFinder::find(const Hardware* hardware) {
 
 void DeviceFinder::find_nvidia(Search& search) {
   std::set<std::string> present;
-  for (const fs::path& folder : sys_paths(options_.sys, "bus/pci/devices/*")) {
+  for (const fs::path& folder : search.candidates("bus/pci/devices/*")) {
     if (sys_text(folder / "vendor") == "0x10de" && holds(folder, "class", "0x0300*|0x0302*") &&
         !fs::exists(folder / "physfn")) {
       present.insert(folder.filename());
+      search.spoken_of.insert(folder.native());
     }
   }
   {

@@ -4,6 +4,7 @@
 //
 // One thread at a time, but for what it calls.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "node/devices/nvml.hpp"
@@ -58,6 +60,9 @@ struct FinderOptions {
   std::filesystem::path sys = "/sys";
   std::string nvml = "libnvidia-ml.so.1";
   std::vector<TypeRule> rules = {};  // before the standard ones
+  // How long what no rule speaks of is not looked at again: a server has hundreds of such things on
+  // its bus. What is new there is looked at.
+  std::chrono::milliseconds others{60'000};
 };
 
 class DeviceFinder {
@@ -80,6 +85,8 @@ class DeviceFinder {
 
   const FinderOptions options_;
   const std::function<void()> changed_;
+  std::unordered_set<std::string> others_;  // folders
+  std::chrono::steady_clock::time_point others_until_;
   std::mutex mutex_;
   std::map<std::string, DeviceFault> faults_;  // by address; guarded
   std::set<std::string> opened_for_;           // the cards that were there when `nvml_` was opened

@@ -18,8 +18,10 @@ std::string plain_text(std::string text) {
 
 std::optional<std::string> sys_text(const fs::path& path) {
   std::error_code error;
-  if (fs::is_symlink(path, error)) return fs::read_symlink(path, error).filename().string();
-  if (fs::is_directory(path, error)) return path.filename().string();
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::not_found) return std::nullopt;
+  if (type == fs::file_type::symlink) return fs::read_symlink(path, error).filename().string();
+  if (type == fs::file_type::directory) return path.filename().string();
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;

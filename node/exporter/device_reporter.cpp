@@ -96,8 +96,9 @@ DeviceReporter::Outcome DeviceReporter::pass(
 
   DevicesInUse in_use;
   std::set<std::string> named;  // pods whose annotation says which devices they have
-  for (const auto& [uid, pod] : cluster.allocated) {
-    if (in_use.add_annotation(pod.annotation)) named.insert(uid);
+  for (const auto& [uid, has] : cluster.allocated) {
+    in_use.minors.insert(has->minors.begin(), has->minors.end());
+    named.insert(uid);
   }
   for (const DeviceState::Entry& entry : held.value_or(std::vector<DeviceState::Entry>())) {
     for (const std::string& id : entry.ids) in_use.ids.insert(id.substr(0, id.find("::")));

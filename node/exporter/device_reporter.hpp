@@ -50,7 +50,7 @@ class DeviceReporter {
   [[nodiscard]] Outcome pass(const ClusterView& cluster, const Hardware* hardware,
                              const std::optional<std::vector<DeviceState::Entry>>& held,
                              const std::stop_token& stop);
-  // A pod that was given devices; null: no more. Any thread.
+  // A pod of this node; null: it is gone. Any thread.
   void know(const std::string& uid, const AllocatedPod* pod) {
     if (hook_) hook_->know(uid, pod);
   }

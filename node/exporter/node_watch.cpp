@@ -146,18 +146,18 @@ struct NodeWatch::Impl {
     const bool starting = text_in(object, {"status", "startTime"}).empty();
     put(name, !starting && (phase == "Pending" || phase == "Running"), state.running);
     put(name, starting, state.starting);
-    std::string annotation = text_in(object, {"metadata", "annotations", kAllocatedAnnotation});
-    if (annotation.empty()) return forget(key);
-    AllocatedPod& known = state.allocated[std::string(key.uid)];
-    known = {std::move(annotation), text_in(object, {"metadata", "creationTimestamp"}),
-             text_in(object, {"metadata", "labels", kIsolationLabel})};
-    allocated(std::string(key.uid), &known);
-  }
-
-  void forget(const ObjectKey& key) {
-    if (state.allocated.erase(std::string(key.uid)) != 0) {
-      allocated(std::string(key.uid), nullptr);
+    const std::string uid(key.uid);
+    AllocatedPod known = {text_in(object, {"metadata", "annotations", kAllocatedAnnotation}),
+                          text_in(object, {"metadata", "creationTimestamp"}),
+                          text_in(object, {"metadata", "labels", kIsolationLabel})};
+    if (known.annotation.size() > kLongestAnnotation) known.annotation.clear();
+    auto has = std::make_shared<DevicesInUse>();
+    if (has->add_annotation(known.annotation)) {
+      state.allocated[uid] = std::move(has);
+    } else {
+      state.allocated.erase(uid);
     }
+    allocated(uid, &known);
   }
 
   void pod_gone(const ObjectKey& key) {
@@ -167,7 +167,8 @@ struct NodeWatch::Impl {
     state.uids.erase(name);
     state.running.erase(name);
     state.starting.erase(name);
-    forget(key);
+    state.allocated.erase(std::string(key.uid));
+    allocated(std::string(key.uid), nullptr);
     std::erase_if(gone, [now = Clock::now()](const Gone& each) { return each.until < now; });
     gone.push_back({name, std::string(key.uid), Clock::now() + kForcedDeletion});
     // A mirror that goes says nothing of its static pod.

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "informer/http/http_client.hpp"
+#include "node/devices/device_report.hpp"
 #include "node/exporter/object_writer.hpp"
 #include "node/hook/pod_devices.hpp"
 #include "node/kubelet/snapshot.hpp"
@@ -36,17 +37,18 @@ struct ClusterView {
   // (status.startTime). Running: it has, and the pod has not ended. Replaced: starting, and one of
   // the same name was there a moment ago.
   PodNames running, starting, replaced;
-  std::map<std::string, AllocatedPod> allocated;  // by UID
-  PublishedObject report;                         // the NodeResourceTopology
-  PublishedObject devices;                        // the Device object, if it was asked for
+  // By the UIDs of pods whose annotation names some.
+  std::map<std::string, std::shared_ptr<const DevicesInUse>> allocated;
+  PublishedObject report;   // the NodeResourceTopology
+  PublishedObject devices;  // the Device object, if it was asked for
 };
 
 // Watches them. Any thread.
 class NodeWatch {
  public:
   // `changed` is called on the client's I/O thread after every change, and `allocated` at once for
-  // a pod that was given devices, or has them no more (null); neither may block or call this
-  // object. The client must outlive this object.
+  // a pod of the node, or one that is gone (null); neither may block or call this object. The
+  // client must outlive this object.
   using OnAllocated = std::function<void(const std::string& uid, const AllocatedPod*)>;
   NodeWatch(informer::HttpClient& client, const std::string& node, bool devices,
             std::function<void()> changed, OnAllocated allocated);

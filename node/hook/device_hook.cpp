@@ -1,6 +1,5 @@
 #include "node/hook/device_hook.hpp"
 
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -19,7 +18,6 @@ namespace plimsoll::node {
 namespace {
 
 constexpr const char* kIndex = "90";  // after others that adjust containers
-constexpr std::chrono::milliseconds kTick{200};
 
 int connect_to(const std::filesystem::path& socket) {
   sockaddr_un address{};
@@ -143,11 +141,10 @@ std::string DeviceHook::serve(int fd, const std::stop_token& stop) {
   if (!send_all(fd, mux::frame(mux::kRuntime, 1, mux::kRequest, nri::encode(registration)))) {
     return "the connection has ended";
   }
+  const std::stop_callback end(stop, [fd] { ::shutdown(fd, SHUT_RDWR); });
   mux::Reader reader;
   std::array<char, 65536> buffer;
   while (!stop.stop_requested()) {
-    pollfd ready{fd, POLLIN, 0};
-    if (poll(&ready, 1, static_cast<int>(kTick.count())) <= 0) continue;
     const ssize_t size = ::read(fd, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return "the connection has ended";
@@ -196,29 +193,37 @@ Result<std::string> DeviceHook::answer(const nri::Request& request, const std::s
   return std::string();
 }
 
+PodDevices DeviceHook::devices_of(const nri::Pod& pod, const std::stop_token& stop) {
+  PodDevices devices;
+  if (pod.allocated.size() > kLongestAnnotation) {
+    devices.refusal = "its annotation is longer than any that a scheduler writes";
+    return devices;
+  }
+  std::unique_lock lock(mutex_);
+  // Others wait meanwhile. An annotation that differs is no reason to: a binding writes it.
+  const bool known = changed_.wait_for(lock, stop, options_.patience,
+                                       [&] { return judge_ && pods_.contains(pod.uid); });
+  if (!known || pods_[pod.uid].annotation != pod.allocated) {
+    devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
+                             : "the devices of the node are not known yet";
+    return devices;
+  }
+  const AllocatedPod shown = pods_[pod.uid];
+  const Judge judge = judge_;
+  lock.unlock();
+  try {
+    devices = judge(shown, by_name_);
+  } catch (const std::exception& error) {
+    devices.refusal = error.what();
+  }
+  return devices;
+}
+
 // Kubelets get a pod's annotations with the pod: one that shows none was given nothing.
 Result<std::string> DeviceHook::give(const nri::NewContainer& made, const std::stop_token& stop) {
   const nri::Pod& pod = made.pod;
   if (pod.allocated.empty() || pod.allocated == "{}") return std::string();
-  std::unique_lock lock(mutex_);
-  const auto is_known = [&] {
-    const auto known = pods_.find(pod.uid);
-    return judge_ && known != pods_.end() && known->second.annotation == pod.allocated;
-  };
-  PodDevices devices;
-  if (changed_.wait_for(lock, stop, options_.patience, is_known)) {
-    const AllocatedPod known = pods_[pod.uid];
-    const Judge judge = judge_;
-    lock.unlock();
-    try {
-      devices = judge(known, by_name_);
-    } catch (const std::exception& error) {
-      devices.refusal = error.what();
-    }
-  } else {
-    devices.refusal = judge_ ? "the API server does not show the annotation that its kubelet shows"
-                             : "the devices of the node are not known yet";
-  }
+  const PodDevices devices = devices_of(pod, stop);
   const bool given = devices.refusal.empty();
   if (containers_) containers_.with({given ? "given" : "refused"}).add();
   if (given) return nri::encode_adjustment(devices);

@@ -50,7 +50,7 @@ class DeviceHook {
   DeviceHook(const DeviceHook&) = delete;
   DeviceHook& operator=(const DeviceHook&) = delete;
 
-  // A pod of this node that was given devices; null: no more. Any thread.
+  // A pod of this node, as the API server shows it; null: it is gone. Any thread.
   void know(const std::string& uid, const AllocatedPod* pod);
   // What a pod has, as the node's devices are now. Called when a container is made, on the hook's
   // thread. Any thread.
@@ -73,6 +73,8 @@ class DeviceHook {
                                            const std::stop_token& stop);
   [[nodiscard]] Result<std::string> give(const nri::NewContainer& made,
                                          const std::stop_token& stop);
+  // May wait for the pod.
+  [[nodiscard]] PodDevices devices_of(const nri::Pod& pod, const std::stop_token& stop);
   [[nodiscard]] std::string synchronize(nri::Inventory piece);
   void set_trouble(std::string trouble);
 

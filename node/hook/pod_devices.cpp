@@ -144,7 +144,10 @@ class Giver {
     if (core != has->end()) core_ = std::min(core_, core->second);
   }
 
-  static std::string name_of(const json& device) { return value_at(device, {"minor"}).dump(); }
+  static std::string name_of(const json& device) {
+    const json& minor = value_at(device, {"minor"});
+    return minor.is_structured() ? "(no number)" : minor.dump();
+  }
 
   [[nodiscard]] const json& find(const std::string& type, const json& entry) const {
     for (const json& device : devices_) {
@@ -160,7 +163,7 @@ class Giver {
       }
       return device;
     }
-    throw Refused{"this node has no " + type + " " + value_at(entry, {"minor"}).dump()};
+    throw Refused{"this node has no " + type + " " + name_of(entry)};
   }
 
   static bool has_function(const json& device, const std::string& address) {

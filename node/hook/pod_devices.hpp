@@ -21,9 +21,13 @@ struct DeviceNode {
   bool operator==(const DeviceNode&) const = default;
 };
 
-// What the API server shows of a pod that was given devices.
+// Of a pod's device-allocated, in bytes. What a scheduler writes is much shorter; whoever may write
+// pods could write 256 KiB into each.
+inline constexpr std::size_t kLongestAnnotation = 32 << 10;
+
+// What the API server shows of a pod.
 struct AllocatedPod {
-  std::string annotation;  // device-allocated
+  std::string annotation;  // device-allocated; empty: none, or a longer one than any
   std::string created;     // in RFC 3339
   std::string isolation;   // its label gpu-isolation-provider
 };

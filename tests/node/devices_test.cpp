@@ -192,6 +192,23 @@ TEST_F(DevicesTest, WithoutTheLibraryNothingElseIsLost) {
   EXPECT_THAT(report_.problems, Contains(HasSubstr("/nowhere/libnvidia-ml.so.1")));
 }
 
+// A server has hundreds of such things on its bus.
+TEST_F(DevicesTest, WhatNoRuleSpeaksOfIsNotReadAgainForAWhile) {
+  const std::map<std::string, std::string> nic{{"infiniband/mlx5_9/ports/1/state", "4: ACTIVE"}};
+  FinderOptions options = machine_.options();
+  options.others = std::chrono::hours(1);
+  finder_ = std::make_unique<DeviceFinder>(options, [] {});
+  machine_.add({"pci0000:05", "0000:05:01.0"}, {{"vendor", "0x8086"}});
+  look();
+  machine_.add({"pci0000:05", "0000:05:01.0"}, nic);
+  machine_.add({"pci0000:05", "0000:05:02.0"}, nic);
+  look();
+  EXPECT_THAT(ids("rdma", true), ElementsAre(Pair(0, "0000:05:02.0"))) << "it is new";
+  start();
+  look();
+  EXPECT_THAT(ids("rdma", true), ElementsAre(Pair(0, "0000:05:02.0"), Pair(1, "0000:05:01.0")));
+}
+
 TEST_F(DevicesTest, MinorsStayWhenOthersComeAndGo) {
   machine_.make_dgx();
   look();

@@ -469,14 +469,14 @@ class DeviceExporterTest : public ExporterTest {
   }
 
   // The exporter with the hook, connected, which knows of the devices.
-  void start_with(RealRuntime& runtime) {
+  void start_with(RealRuntime& runtime, std::chrono::milliseconds patience = {}) {
     runtime.start();
     if (IsSkipped() || HasFatalFailure()) return;
     devices_->hook.emplace(
         HookOptions{runtime.socket(),
                     {machine_.sys(), machine_.proc(), machine_.sys().parent_path()},
                     {{"records", {2, 3}}},
-                    {},
+                    patience,
                     1ms});
     start_running();
     runtime.wait_for(1);
@@ -613,7 +613,7 @@ TEST_F(DeviceExporterTest, WhatWasPublishedIsTakenBack) {
 
 TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
   RealRuntime runtime;
-  ASSERT_NO_FATAL_FAILURE(start_with(runtime));
+  ASSERT_NO_FATAL_FAILURE(start_with(runtime, 10min));
   if (IsSkipped()) return;
   const json forged = {{kAllocatedAnnotation, R"({"gpu":[{"minor":7}]})"}};
   make(kPods,
@@ -621,6 +621,7 @@ TEST_F(DeviceExporterTest, AnAnnotationThatAnybodyMayWriteGivesNothing) {
         {"spec", {{"nodeName", "n"}, {"containers", json::array()}}}});
   const std::string uid = (*store_.get(kPods, {"default", "forged"}))->uid;
   EXPECT_TRUE(refused(runtime, uid, forged, "apply deploy/node-hook.yaml"));
+  EXPECT_TRUE(refused(runtime, pod("none"), forged, "the API server does not show"));
 }
 
 // The objects of this kind that are deployed.

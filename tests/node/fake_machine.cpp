@@ -21,7 +21,7 @@ FakeMachine::~FakeMachine() {
 }
 
 FinderOptions FakeMachine::options() const {
-  return {.sys = sys(), .nvml = PLIMSOLL_FAKE_NVML_LIBRARY};
+  return {.sys = sys(), .nvml = PLIMSOLL_FAKE_NVML_LIBRARY, .others = {}};
 }
 
 fs::path FakeMachine::place_of(const std::string& address) const {

@@ -188,7 +188,9 @@ TEST_F(PodDevicesTest, SharesAreHeldByTheLibraryThatIsThere) {
 TEST_F(PodDevicesTest, WhatIsNotSureIsRefused) {
   machine_.set_card("0000:14:00.0", "mig", "MIG-a/1g.10gb/1024");
   look();
+  const std::string deep = std::string(100'000, '[') + std::string(100'000, ']');
   for (const auto& [annotation, why] : std::map<std::string, std::string>{
+           {R"({"gpu": [{"minor": )" + deep + "}]}", "this node has no gpu (no number)"},
            {"[]", "no JSON object"},
            {"{", "no JSON object"},
            {R"({"gpu": {"minor": 1}})", "gpu is no list"},

@@ -257,6 +257,21 @@ TEST_F(RealRuntimeTest, APodThatIsNotKnownYetIsAwaited) {
   expect_given(create(pod), pod);
 }
 
+// Others' containers would wait too: the runtime asks for one after the other.
+TEST_F(RealRuntimeTest, WhatOnlyThePodSaysIsNotAwaited) {
+  kill_hook();
+  start_hook(std::chrono::minutes(10));
+  const Case none = make_case(1, {3}, 100, {}, false);
+  const Case other = make_case(2, {3}, 100, {}, false);
+  Case long_one = make_case(3, {3}, 100, {}, false);
+  long_one.annotation.append(kLongestAnnotation, ' ');
+  bound_ = {{none.uid, ""}, {other.uid, make_case(2, {4}, 100, {}, false).annotation}};
+  know();
+  expect_refused(create(none), "the API server does not show");
+  expect_refused(create(other), "the API server does not show");
+  expect_refused(create(long_one), "its annotation is longer than any");
+}
+
 // The runtime gives up waiting for the hook, and does without it from then on.
 TEST_F(RealRuntimeTest, AnAnswerThatIsLateFailsItsContainer) {
   kill_hook();
