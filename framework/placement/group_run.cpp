@@ -1,6 +1,10 @@
 #include "framework/placement/group_run.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "framework/api/lists.hpp"
+#include "framework/api/selectors.hpp"
 
 namespace plimsoll {
 namespace {
@@ -9,6 +13,14 @@ namespace {
 constexpr size_t kTellsPerLook = 8;
 // How often the clock is looked at.
 constexpr size_t kLooksPerGlance = 64;
+constexpr std::string_view kInterPodAffinity = "InterPodAffinity";
+
+bool may_be_about(const plimsoll_pod_affinity_term& term, const plimsoll_pod& whose,
+                  const plimsoll_pod& pod) {
+  const bool names_none = term.namespaces.count == 0 && term.namespace_selector.present == 0;
+  if (names_none && view(whose.meta.ns) != view(pod.meta.ns)) return false;
+  return matches(term.selector, pod.meta.labels);
+}
 
 PodRef not_owned(const plimsoll_pod& pod) {
   return {PodRef(), &pod};  // it outlives the dry run
@@ -93,6 +105,10 @@ void GroupRun::begin(Kind& kind, Framework* framework, const plimsoll_pod& pod) 
     return !kind.cycle->skip_filter.test(slot.plugin) &&
            (framework->filter_aspects(slot.plugin) & PLIMSOLL_ASPECT_CLUSTER) != 0;
   });
+  kind.is_deaf = std::any_of(filters.begin(), filters.end(), [&](const Framework::Slot& slot) {
+    return kind.cycle->skip_filter.test(slot.plugin) &&
+           framework->plugin_name(slot.plugin) == kInterPodAffinity;
+  });
   for (const Change& change : changes_)
     if (kind.is_possible && !tell(kind, *kind.cycle, change)) kind.is_possible = false;
 }
@@ -121,6 +137,13 @@ void GroupRun::change(const plimsoll_pod& pod, size_t row, bool added) {
     node.remove_pod(pod);
   }
   spots_[row].version = ++version_;
+  const bool repels =
+      pod.pod_anti_affinity != nullptr && pod.pod_anti_affinity->required.count != 0;
+  if (repels && cluster_.pod(view(pod.meta.uid)) == nullptr) {
+    if (added) repelling_.emplace_back(&pod, row);
+    if (!added) std::erase(repelling_, std::pair(&pod, row));
+    repelled_ = true;
+  }
   looks_left_ -= std::min(looks_left_, kinds_.size() / kTellsPerLook);
   const Change& change = changes_.emplace_back(Change{&pod, row, added});
   for (auto& kind : kinds_)
@@ -142,7 +165,25 @@ bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsol
   if (looks_left_ > 0) --looks_left_;
   const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
   if (glances && slice_.worked_ms() >= until_ms_) looks_left_ = 0;
-  return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok();
+  return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok() &&
+         !(kind.is_deaf && is_repelled(pod, node));
+}
+
+// What InterPodAffinity would say. Selectors of namespaces count as if they fitted.
+bool GroupRun::is_repelled(const plimsoll_pod& pod, const NodeInfo& node) {
+  looks_left_ -= std::min(looks_left_, repelling_.size() / kTellsPerLook);
+  return std::ranges::any_of(repelling_, [&](const auto& other) {
+    const auto& terms = other.first->pod_anti_affinity->required;
+    return std::ranges::any_of(items<plimsoll_pod_affinity_term>(terms), [&](const auto& term) {
+      if (!may_be_about(term, *other.first, pod)) return false;
+      const auto domain_of = [&](const NodeInfo& at) {
+        const plimsoll_str* value = find_label(at.node()->meta.labels, term.topology_key);
+        return value == nullptr ? std::nullopt : std::optional(view(*value));
+      };
+      const auto domain = domain_of(node);
+      return domain && domain == domain_of(node_at(other.second));
+    });
+  });
 }
 
 bool GroupRun::passes(Kind& kind, const plimsoll_pod& pod, size_t row) {

@@ -53,6 +53,8 @@ class GroupRun {
     std::shared_ptr<CycleContext> cycle;
     bool is_possible = false;
     bool is_shared = false;  // its cycle serves other pods of equal signature
+    // InterPodAffinity had nothing to do for it, and so hears of no pod that comes.
+    bool is_deaf = false;
     bool is_narrowed = false;
     std::unordered_set<std::string> names;  // of nodes that PreFilter left
     size_t row = 0;                         // where the last one found its place as it is
@@ -108,13 +110,14 @@ class GroupRun {
   };
 
   [[nodiscard]] uint64_t version_of(const Kind& kind, size_t row) const {
-    return kind.is_shared ? spots_[row].version : version_;
+    return kind.is_shared && !(kind.is_deaf && repelled_) ? spots_[row].version : version_;
   }
   NodeInfo& copy_at(size_t row);
   void begin(Kind& kind, Framework* framework, const plimsoll_pod& pod);
   bool tell(Kind& kind, CycleContext& cycle, const Change& change) const;
   bool passes(const Kind& kind, const CycleContext& cycle, const plimsoll_pod& pod,
               const NodeInfo& node);
+  [[nodiscard]] bool is_repelled(const plimsoll_pod& pod, const NodeInfo& node);
   void look_for_victims(Kind& kind, const plimsoll_pod& pod, size_t row, Trial& out);
 
   const ClusterState& cluster_;
@@ -127,6 +130,9 @@ class GroupRun {
   const std::vector<uint32_t>& rows_;  // slots of the nodes
   std::vector<Spot> spots_;            // by row
   uint64_t version_ = 1;
+  // Pods with anti-affinity that were put on these rows, and run nowhere.
+  std::vector<std::pair<const plimsoll_pod*, size_t>> repelling_;
+  bool repelled_ = false;  // there has been one
   std::vector<Change> changes_;
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::map<std::string, Kind*, std::less<>> by_signature_;

@@ -1130,6 +1130,21 @@ class EvictionTest : public GroupTest {
   std::string evicted() { return names(world_.evicted()); }
 };
 
+// InterPodAffinity has nothing to say of y until x is there.
+TEST_F(EvictionTest, NobodyGoesForMembersThatRepelOneAnother) {
+  node("n", "4");
+  running("low", "4", "n", 10);
+  Json x = high_of("x", "2");
+  x["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {
+      {{"labelSelector", {{"matchLabels", {{"app", "y"}}}}},
+       {"topologyKey", "kubernetes.io/hostname"}}};
+  Json y = high_of("y", "2");
+  y["metadata"]["labels"] = {{"app", "y"}};
+  members({x, y});
+  EXPECT_EQ(evicted(), "");
+  EXPECT_NE(world_.condition("g").find("pod group preemption: "), std::string::npos);
+}
+
 TEST_F(EvictionTest, NobodyGoesForAGroupThatDoesNotFitThen) {
   node("n", "4");
   node("m", "3");
