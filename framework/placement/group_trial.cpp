@@ -418,6 +418,10 @@ std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods) {
   return sizes;
 }
 
+GroupRun GroupTrial::plan(size_t& looks_left, const Slice& slice) const {
+  return {cluster_, framework_of_, kMaxKinds, looks_left, slice, INT64_MAX};
+}
+
 Routine<GroupDryRun::Eviction> GroupTrial::evict(const EvictionQuery& query, Slice& slice) const {
   if (cluster_.row_slots().empty()) co_return Eviction();
   Eviction found;

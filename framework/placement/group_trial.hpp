@@ -24,6 +24,8 @@ namespace plimsoll {
 // What each pod asks for, as shares of the most that any of them asks for: the largest go first.
 [[nodiscard]] std::vector<double> sizes_of(std::span<const plimsoll_pod* const> pods);
 
+class GroupRun;
+
 class GroupTrial final : public GroupDryRun {
  public:
   // The profile of a pod; null: no profile is its.
@@ -53,6 +55,8 @@ class GroupTrial final : public GroupDryRun {
 
   [[nodiscard]] Routine<Eviction> evict(const EvictionQuery& query, Slice& slice) const override;
   [[nodiscard]] VictimUnit unit_of(const plimsoll_pod& pod) const override { return unit_of_(pod); }
+  // The nodes as they are, with so many looks to be had; all outlive it.
+  [[nodiscard]] GroupRun plan(size_t& looks_left, const Slice& slice) const;
 
  private:
   const ClusterState& cluster_;

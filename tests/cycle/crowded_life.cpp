@@ -19,10 +19,11 @@ CrowdedLife::CrowdedLife(uint64_t seed, const Options& options)
       dice_(seed),
       living_(FullScheduler::Role::kLiving, cluster_, kBirthMs, {.pauses = options.groups_pause}) {
   for (size_t i = 0; i < options_.nodes; ++i) {
-    cluster_.kubelet(node_name(i)).zoned = dice_.below(3) > 0;
+    cluster_.kubelet(node_name(i)).zoned = dice_.below(3) > 0 && !options_.plain;
     cluster_.put(Kind::kNodes, roomy(node_name(i)));
     cluster_.report(node_name(i));
-    if (dice_.below(2) > 0) cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
+    if (dice_.below(2) > 0 && !options_.plain)
+      cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
   }
   put_first_storage(dice_, cluster_, options_.nodes);
   for (size_t i = 0; i < kShapes; ++i) shapes_.push_back(shape());
@@ -52,6 +53,10 @@ Json CrowdedLife::shape() {
   pod["spec"].erase("schedulingGates");
   pod["status"].erase("nominatedNodeName");
   pod["metadata"]["labels"].erase("wait");
+  if (options_.plain) {
+    pod["spec"].erase("volumes");
+    pod["metadata"]["annotations"].erase(kNumaAnnotation);
+  }
   return pod;
 }
 
@@ -81,6 +86,7 @@ void CrowdedLife::happen() {
       }
       return;
     case 2:
+      if (options_.plain) break;
       if (dice_.one_in(3) && options_.devices_go) {
         cluster_.remove(Kind::kDevices, node);
       } else {
@@ -159,6 +165,10 @@ void CrowdedLife::drop_waiting() {
   std::vector<std::string> names;
   for (const auto& [name, pod] : cluster_.all(Kind::kPods))
     if (pod["spec"].value("nodeName", "").empty()) names.push_back(name);
+  remove_pods(names);
+}
+
+void CrowdedLife::remove_pods(const std::vector<std::string>& names) {
   for (const std::string& name : names) cluster_.remove(Kind::kPods, name);
   deliver_all();
   come_to_rest();

@@ -16,6 +16,7 @@ class CrowdedLife {
   struct Options {
     size_t nodes = 10;
     size_t most_pods = 150;
+    bool plain = false;         // without zones, devices and volumes
     bool devices_go = true;     // Device objects are deleted: which a fresh scheduler does not know
     bool groups_pause = false;  // see FullScheduler::Setup
   };
@@ -29,6 +30,7 @@ class CrowdedLife {
   void step();
   // Nobody waits any more.
   void drop_waiting();
+  void remove_pods(const std::vector<std::string>& names);
   // A pod, which has no name yet.
   [[nodiscard]] Json shape();
 

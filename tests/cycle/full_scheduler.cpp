@@ -346,9 +346,18 @@ ClusterView FullScheduler::view_now() {
 }
 
 Explanation FullScheduler::explain_now(const Json& pod) {
+  return scheduler_->explain({.ns = {}, .name = {}, .what_if = decoded_pod(pod)});
+}
+
+PodRef FullScheduler::decoded_pod(const Json& pod) {
   auto made = decode_pod(pod.dump(), symbols());
   if (!made) throw std::runtime_error(made.error().message);
-  return scheduler_->explain({.ns = {}, .name = {}, .what_if = *made});
+  return *made;
+}
+
+const GroupTrial& FullScheduler::group_trial() {
+  return *static_cast<const GroupTrial*>(
+      host().find_service<GroupDryRun>(GroupDryRun::kService, 1));
 }
 
 void FullScheduler::in_each_turn(std::function<bool()> visit) {

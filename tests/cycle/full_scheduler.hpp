@@ -19,6 +19,7 @@
 #include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/placement/group_trial.hpp"
 #include "framework/port/api_writer.hpp"
 #include "tests/cycle/random_cluster.hpp"
 
@@ -94,6 +95,9 @@ class FullScheduler {
   [[nodiscard]] StateSnapshot snapshot_now(const StateChoice& choice) {  // on the loop
     return scheduler_->snapshot(choice);
   }
+  // Dry runs of groups. On the loop.
+  [[nodiscard]] const GroupTrial& group_trial();
+  [[nodiscard]] static PodRef decoded_pod(const Json& pod);
   // Calls it on the loop, in each turn until it says false.
   void in_each_turn(std::function<bool()> visit);
   // Runs on the loop, and waits for it.
