@@ -53,6 +53,8 @@ class GroupCluster final : private ApiWriter {
   // Pods that are deleted through the API stay, terminating.
   void hang_deletions() { deletions_hang_ = true; }
 
+  // Runs a task in a turn of the loop, and waits for it. What it tells is heard in one later turn.
+  void on_loop(const std::function<void()>& task);
   // Waits until the loop has handled everything and nothing is being bound. False: not within 60 s.
   [[nodiscard]] bool settle();
   // Lets time pass, in steps of a second, and settles after each.
@@ -84,7 +86,6 @@ class GroupCluster final : private ApiWriter {
   using Json = nlohmann::json;
   void start();
   void stop();
-  void on_loop(const std::function<void()>& task);
   void tell(const std::string& resource, const Json& object, bool deleted = false);
   void save(Json pod);
   void erase(const std::string& name);
