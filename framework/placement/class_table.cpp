@@ -279,14 +279,15 @@ void ClassTable::copy_codes(NodeRows rows, std::span<uint8_t> codes) const {
   });
 }
 
-void ClassTable::copy_verdicts(NodeRows rows, FilterColumns out) const {
+void ClassTable::copy_verdicts(NodeRows rows, FilterColumns inout) const {
   verdict_.visit([&](const auto* ids) {
-    for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t i = 0, count = rows.size(); i < count; ++i) {
       const auto id = static_cast<size_t>(ids[rows.slot(i)]);
+      if (id < kFirstRefusal) continue;
       const Verdict& verdict = verdicts_[id];
-      out.codes[i] = verdict.code;
-      out.reasons[i] = verdict.reason;
-      out.rejectors[i] = id < kFirstRefusal ? kNoPlugin : filters_[verdict.refuser].plugin;
+      inout.codes[i] = verdict.code;
+      inout.reasons[i] = verdict.reason;
+      inout.rejectors[i] = filters_[verdict.refuser].plugin;
     }
   });
 }

@@ -69,9 +69,10 @@ class ClassTable {
   [[nodiscard]] size_t feasible_count() const { return feasible_count_; }
   [[nodiscard]] NodeRows feasible();  // in slot order; valid until the next update
   void diagnose(Diagnosis& diagnosis) const;
-  // What became of rows that are in the cluster: their codes, and all of their verdicts.
+  // What became of rows that are in the cluster: their codes; or the verdicts of those that are
+  // refused, where nobody was before.
   void copy_codes(NodeRows rows, std::span<uint8_t> codes) const;
-  void copy_verdicts(NodeRows rows, FilterColumns out) const;
+  void copy_verdicts(NodeRows rows, FilterColumns inout) const;
   // Completes what copy_verdicts gave with the filters that are not kept: on each node the first
   // plugin of the profile that refuses it is named.
   Status run_fresh_filters(const CycleContext& cycle, const plimsoll_pod& pod, NodeRows rows,

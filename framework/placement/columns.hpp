@@ -51,11 +51,6 @@ struct PlacementRoom {
   ScoreTable scores;
   std::vector<int64_t> afresh_scores;  // of one plugin, for a check
   std::vector<int64_t> part_scores;    // of those nodes that it asks about one by one
-
-  void add_feasible(const plimsoll_node_info* row, uint32_t slot) {
-    feasible.push_back(row);
-    feasible_slots.push_back(slot);
-  }
 };
 
 }  // namespace plimsoll

@@ -30,9 +30,10 @@ class NarrowColumn {
   }
   [[nodiscard]] size_t size() const { return size_; }
 
-  // Calls `use` with a pointer to the integers as they are, for loops over many.
+  // Calls `use` with a pointer to the integers as they are, for loops over many. In line: what a
+  // loop captures then stays in registers.
   template <typename Use>
-  auto visit(const Use& use) const {
+  [[gnu::always_inline]] auto visit(const Use& use) const {
     switch (width_) {
       case 1:
         return use(reinterpret_cast<const int8_t*>(bytes_.data()));

@@ -148,8 +148,9 @@ void Placer::sum_up(NodeRows rows, const Columns& columns, Evaluation& result) {
     return;
   }
   Diagnosis& diagnosis = result.diagnosis;
-  room_.feasible.clear();
-  room_.feasible_slots.clear();
+  room_.feasible.resize(rows.size());
+  room_.feasible_slots.resize(rows.size());
+  size_t feasible = 0;
   uint32_t reason = 0;
   size_t nodes = 0;  // in a row with this reason
   uint8_t code = PLIMSOLL_SUCCESS;
@@ -160,7 +161,8 @@ void Placer::sum_up(NodeRows rows, const Columns& columns, Evaluation& result) {
   };
   for (size_t i = 0; i < rows.size(); ++i) {
     if (columns.codes[i] == PLIMSOLL_SUCCESS) {
-      room_.add_feasible(rows[i], rows.slot(i));
+      room_.feasible[feasible] = rows[i];
+      room_.feasible_slots[feasible++] = rows.slot(i);
       continue;
     }
     if (columns.reasons[i] != reason) {
@@ -175,6 +177,8 @@ void Placer::sum_up(NodeRows rows, const Columns& columns, Evaluation& result) {
     if (rejector != kNoPlugin) plugins.insert(rejector);
   }
   note();
+  room_.feasible.resize(feasible);
+  room_.feasible_slots.resize(feasible);
   result.feasible = {room_.feasible, room_.feasible_slots, rows.columns()};
 }
 
