@@ -66,7 +66,9 @@ function route() {
 // ---- a scheduler that is asked
 
 const SOONEST_MS = 2000, LATEST_MS = 60000;
-const LOOP_SHARE = 3000; // so that a page takes a three-thousandth of the loop's time at most
+// Of the loop's time an answer takes this part at most; of all nodes, none of the page's own (docs/ui.md). So three
+// pages stay below 1 ms a second.
+const LOOP_SHARE = 18000;
 let asking = null, timer = 0, failures = 0, lastAnswer = null;
 
 async function answerTo(path, more) {
@@ -92,9 +94,24 @@ function takeNodes(said) {
   state.nodes = [...known.values()].filter((node) => !there || there.has(node.name));
 }
 
+// The nodes in view, of which the scheduler tells before others; none if they are too many for an address.
+const MOST_FIRST = 200, LONGEST_FIRST = 8000;
+function inView() {
+  const names = state.view === "nodes" ? [...main.querySelectorAll("a[data-key]")].map((link) => link.dataset.key) : [];
+  const text = names.map(encodeURIComponent).join(",");
+  return names.length && names.length <= MOST_FIRST && text.length <= LONGEST_FIRST ? "&first=" + text : "";
+}
+
+// Of what time the picture is, and of which part an older one is shown.
+function freshness(said, now) {
+  const { behind = 0, age = 0 } = said;
+  const asOf = new Date(now - (behind ? 0 : 1000 * age)).toLocaleTimeString("en-GB");
+  return `live, as of ${asOf}` + (behind ? `; ${NUMBERS.format(behind)} ${behind === 1 ? "node" : "nodes"} up to ${duration(Math.ceil(age))} old` : "");
+}
+
 const QUESTIONS = {
   nodes: async (signal) => {
-    const said = await answerTo("top" + (state.mark ? "?since=" + encodeURIComponent(state.mark) : ""), { signal });
+    const said = await answerTo("top?since=" + encodeURIComponent(state.mark || "") + inView(), { signal });
     takeNodes(said);
     return said;
   },
@@ -107,7 +124,7 @@ const QUESTIONS = {
     if (!state.said.past) takePast(state, await answerTo("top?history", { signal }));
     const queue = await QUESTIONS.queue(signal), nodes = await QUESTIONS.nodes(signal);
     state.said.nodes = true;
-    return { ...nodes, loopMilliseconds: queue.loopMilliseconds + nodes.loopMilliseconds };
+    return { ...nodes, loopMilliseconds: queue.loopMilliseconds };
   },
   node: async (signal) => {
     const name = state.path[0] || "";
@@ -159,7 +176,7 @@ async function ask() {
     if (["nodes", "queue", "history"].includes(state.view)) sample(state);
     pause = Math.max(SOONEST_MS, LOOP_SHARE * (said.loopMilliseconds || 0));
     banner(said.standby ? "This replica stands by: another one leads, and only that one decides." : "");
-    document.getElementById("source").textContent = "live, as of " + lastAnswer.toLocaleTimeString("en-GB");
+    document.getElementById("source").textContent = freshness(said, lastAnswer.getTime());
     draw();
     if (state.view === "pod") return; // an explanation is work for the loop: on demand
   } catch (error) {

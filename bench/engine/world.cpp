@@ -10,12 +10,6 @@
 namespace plimsoll::bench {
 namespace {
 
-std::string node_name(size_t number) {
-  char name[32];
-  std::snprintf(name, sizeof name, "node-%06zu", number);
-  return name;
-}
-
 template <typename Object>
 Object must(Result<Object> made) {
   if (made) return *made;
@@ -52,6 +46,12 @@ std::string special_part(size_t number, Shape shape) {
 }
 
 }  // namespace
+
+std::string node_name(size_t number) {
+  char name[32];
+  std::snprintf(name, sizeof name, "node-%06zu", number);
+  return name;
+}
 
 NodeRef make_node(size_t number, SymbolTable& symbols) {
   const std::string name = node_name(number);

@@ -35,6 +35,7 @@ inline constexpr int kZones = 8;
 inline constexpr int kCpusOfZone = 8;
 inline constexpr int kGpus = 8;
 
+[[nodiscard]] std::string node_name(size_t number);
 // 64 CPUs, 256 GiB, 110 pods, 8 GPUs.
 [[nodiscard]] NodeRef make_node(size_t number, SymbolTable& symbols);
 // Its 8 zones; every other node's policy is single-numa-node, the rest have restricted.

@@ -29,7 +29,7 @@ constexpr std::string_view kZonePrefix = "node-";
 json nodes_of(const StateSnapshot& snapshot, const char* plugin) {
   const auto found = snapshot.plugins.find(plugin);
   if (found == snapshot.plugins.end()) return json::object();
-  const json state = json::parse(found->second, nullptr, false);
+  const json state = json::parse(found->second.text(), nullptr, false);
   const auto nodes = state.is_object() ? state.find("nodes") : state.end();
   return state.is_object() && nodes != state.end() && nodes->is_object() ? *nodes : json::object();
 }
@@ -277,9 +277,7 @@ std::string seconds_text(const json& seconds) {
 constexpr const char* kStandby =
     "This replica stands by: another one leads, and only that one decides.\n";
 
-}  // namespace
-
-std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
+json nodes_json(const StateSnapshot& snapshot, bool pods) {
   const json zones_by_node = nodes_of(snapshot, kZonesFrom);
   const json devices_by_node = nodes_of(snapshot, kDevicesFrom);
   std::map<std::string, std::vector<node::ZoneReport>> zones;
@@ -313,17 +311,26 @@ std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice) {
     const auto found = by_name.find(view(node.node->meta.name));
     if (found != by_name.end()) add_node(*found->second, *node.node);
   }
-  if (choice.pods) add_pods(snapshot, holders, zones_by_node, devices_by_node, by_name);
-  json out{{"standby", snapshot.standby},
-           {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
-           {"nodes", std::move(nodes)}};
-  if (!choice.era.empty()) {
-    out["state"] = choice.era + std::to_string(snapshot.mark.changes) + "." +
-                   std::to_string(snapshot.mark.node_set);
-  }
-  if (snapshot.changes_only) out["changes"] = true;
-  if (snapshot.names) out["names"] = *snapshot.names;
-  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (pods) add_pods(snapshot, holders, zones_by_node, devices_by_node, by_name);
+  return nodes;
+}
+
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string use_json(const StateSnapshot& snapshot, bool pods) {
+  return text_of({{"standby", snapshot.standby},
+                  {"loopMilliseconds", static_cast<double>(snapshot.took_us) / 1000},
+                  {"nodes", nodes_json(snapshot, pods)}});
+}
+
+std::map<std::string, std::string> use_of_nodes(const StateSnapshot& snapshot) {
+  std::map<std::string, std::string> nodes;
+  for (const json& node : nodes_json(snapshot, false)) nodes[node.at("node")] = text_of(node);
+  return nodes;
 }
 
 std::string use_text(std::string_view text, size_t most) {

@@ -3,6 +3,7 @@
 // zones and devices, and of the pods that wait.
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -10,19 +11,15 @@
 
 namespace plimsoll::cli {
 
-// What is shown of the nodes.
-struct UseChoice {
-  bool pods = false;     // with the pods on each
-  std::string era = {};  // begins the mark; empty: the answer has none
-};
-
-// {"standby": ..., "loopMilliseconds": ..., "state": MARK, "nodes": [...]}; with "changes": true
-// and perhaps "names" as StateSnapshot::changes_only says. Of each node what node_use_json has,
+// {"standby": ..., "loopMilliseconds": ..., "nodes": [...]}. Of each node what node_use_json has,
 // by type and minor its "devices", and what docs/ui.md has of its labels and of who holds what.
 // Zones and devices are as the plugins count them (StateSnapshot::plugins): with everything that is
 // promised. Nothing of them without the plugins. Of a resource that stands for devices, what no pod
-// can have any more counts as used: a card of which a share is given is no whole card.
-[[nodiscard]] std::string use_json(const StateSnapshot& snapshot, const UseChoice& choice = {});
+// can have any more counts as used: a card of which a share is given is no whole card. `pods`: with
+// the pods on each.
+[[nodiscard]] std::string use_json(const StateSnapshot& snapshot, bool pods = false);
+// The members of "nodes", by name.
+[[nodiscard]] std::map<std::string, std::string> use_of_nodes(const StateSnapshot& snapshot);
 
 // Tables for people, of what use_json and queue_json return. `most`: nodes, or pods, of which those
 // that have waited longest come first.

@@ -314,8 +314,9 @@ std::string snapshot_json(const StateSnapshot& snapshot) {
   }
   out["plugins"] = ordered_json::object();
   for (const auto& [plugin, state] : snapshot.plugins) {
-    ordered_json value = ordered_json::parse(state, nullptr, false);
-    out["plugins"][plugin] = value.is_discarded() ? ordered_json(state) : std::move(value);
+    const std::string text = state.text();
+    ordered_json value = ordered_json::parse(text, nullptr, false);
+    out["plugins"][plugin] = value.is_discarded() ? ordered_json(text) : std::move(value);
   }
   return dump(out);
 }

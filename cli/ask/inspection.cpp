@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <ranges>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "cli/ask/cluster_use.hpp"
 #include "cli/ask/explain_json.hpp"
 #include "cli/ask/history.hpp"
+#include "cli/ask/picture.hpp"
 #include "cli/ask/what_if.hpp"
 #include "framework/base/log.hpp"
 #include "framework/base/quote.hpp"
@@ -41,7 +43,6 @@ constexpr size_t kMaxJobs = 4;  // comparisons in the queue
 constexpr double kMaxSettleSeconds = 600;
 constexpr std::chrono::minutes kBetweenSamples{1};
 
-// Before the marks of this scheduler: those of a process before, or of another replica, are none.
 std::string new_era() {
   std::random_device random;
   std::string era;
@@ -50,6 +51,20 @@ std::string new_era() {
 }
 
 const std::string kPage = "/debug/ui/";
+
+int64_t now_ms() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// Of texts that have them with commas between.
+std::vector<std::string> names_in(const std::vector<std::string>& texts) {
+  std::vector<std::string> names;
+  for (const std::string& text : texts)
+    for (const auto part : std::views::split(text, ','))
+      names.emplace_back(part.begin(), part.end());
+  return names;
+}
 
 Response ok(std::string result) {
   return {200, std::move(result), "application/json"};
@@ -132,6 +147,7 @@ struct Inspection::Impl {
   }
 
   void take_sample(const std::stop_token& stop) {
+    picture->forget(now_ms());
     const auto now = snapshot(stop, History::wanted());
     if (!now) return;
     const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
@@ -233,29 +249,29 @@ struct Inspection::Impl {
     }});
   }
 
-  // The mark that an answer named; nothing: it is another scheduler's, or none.
-  [[nodiscard]] std::optional<StateMark> mark_of(const std::string& text) const {
-    StateMark mark;
-    const char* const end = text.data() + text.size();
-    if (!text.starts_with(era)) return std::nullopt;
-    const auto changes = std::from_chars(text.data() + era.size(), end, mark.changes);
-    if (changes.ec != std::errc() || changes.ptr == end || *changes.ptr != '.') return std::nullopt;
-    const auto set = std::from_chars(changes.ptr + 1, end, mark.node_set);
-    if (set.ec != std::errc() || set.ptr != end) return std::nullopt;
-    return mark;
-  }
-
   void use(const Request& asked, Reply reply) {
     if (asked.has("history")) return reply(ready(ok(history.samples_json())));
+    if (const auto since = asked.parameters("since"); !since.empty())
+      return draw(since.front(), names_in(asked.parameters("first")), reply);
     const std::vector<std::string> nodes = asked.parameters("node");
-    const std::vector<std::string> since = asked.parameters("since");
-    StateChoice wanted{.plugins = true, .queue = false, .kinds = false};
+    StateChoice wanted{.plugins = true, .strays = false, .queue = false, .kinds = false};
     if (!nodes.empty()) wanted.node = nodes.front();
-    if (!since.empty()) wanted.since = mark_of(since.front());
-    const UseChoice choice{asked.has("pods"), nodes.empty() ? era : ""};
     state(
-        std::move(wanted), [choice](const StateSnapshot& known) { return use_json(known, choice); },
+        std::move(wanted),
+        [pods = asked.has("pods")](const StateSnapshot& known) { return use_json(known, pods); },
         std::move(reply));
+  }
+
+  void draw(const std::string& since, std::vector<std::string> first, const Reply& reply) {
+    const auto answer = [drawn = picture, since] { return ok(drawn->answer(since, now_ms())); };
+    std::optional<StateChoice> choice = picture->question(now_ms(), std::move(first));
+    if (!choice && picture->known()) return reply(answer);
+    // Without a choice somebody else has asked: the loop answers that before it gets here.
+    scheduler.post(
+        Task{[&loop = scheduler, drawn = picture, choice = std::move(choice), answer, reply] {
+          if (choice) drawn->arrived(loop.snapshot(*choice), now_ms());
+          reply(answer);
+        }});
   }
 
   void compare(const Request& asked, const Reply& reply) {
@@ -335,7 +351,7 @@ struct Inspection::Impl {
   SymbolTable& symbols;
   const informer::ServerAccess access;
   const std::shared_ptr<informer::CredentialSource> credentials;
-  const std::string era = new_era();
+  const std::shared_ptr<Picture> picture = std::make_shared<Picture>(new_era());
   std::atomic<bool> logging{false};
   History history;
   std::mutex mutex;

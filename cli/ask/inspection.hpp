@@ -41,7 +41,8 @@ class Inspection {
   //   POST /debug/explain?nodes=10&texts=3    the same of the pod in the body (cli/ask/what_if.hpp)
   //   GET /debug/queue
   //   GET /debug/top?node=NAME&pods
-  //   GET /debug/top?since=STATE    what changed since an answer that had this "state"
+  //   GET /debug/top?since=STATE&first=NODE,NODE    what changed since an answer that had this
+  //       "state", or everything, as pages see it (cli/ask/picture.hpp)
   //   GET /debug/top?history        each minute of the last day (cli/ask/history.hpp)
   //   GET /debug/dump
   //   GET /debug/compare?settleSeconds=5

@@ -84,13 +84,13 @@ class ClusterUse : public ::testing::Test {
       if (node) state.nodes.push_back({*node, 1, {8000, int64_t{16} << 30}, {1500, 0}});
     }
     state.plugins["NodeResourceTopologyMatch"] =
-        R"({"nodes":{"a":{"zones":{"node-0":{"cpu":{"allocatable":"4","free":"2500m"}},
-            "node-1":{"cpu":{"allocatable":"4","free":"4"}}}},"gone":{"zones":{}}}})";
+        std::string(R"({"nodes":{"a":{"zones":{"node-0":{"cpu":{"allocatable":"4","free":"2500m"}},
+            "node-1":{"cpu":{"allocatable":"4","free":"4"}}}},"gone":{"zones":{}}}})");
     state.plugins["NodeDevice"] =
-        R"({"nodes":{"a":{"devices":{"gpu":{"heldUnknown":0,"unbounded":0,"minors":{
+        std::string(R"({"nodes":{"a":{"devices":{"gpu":{"heldUnknown":0,"unbounded":0,"minors":{
             "10":{"present":true,"healthy":false,"total":{"gpu-core":100},"used":{},"free":{}},
             "2":{"present":true,"healthy":true,"total":{"gpu-core":100},"used":{"gpu-core":30},
-                 "free":{"gpu-core":70}}}}}}}})";
+                 "free":{"gpu-core":70}}}}}}}})");
     return state;
   }
   SymbolTable symbols_;
@@ -265,7 +265,7 @@ TEST_F(ClusterUse, SaysWhoHoldsWhat) {
   EXPECT_FALSE(a.contains("pods"));
 
   state.nodes.erase(state.nodes.begin());
-  const json one = json::parse(use_json(state, {.pods = true}))["nodes"];
+  const json one = json::parse(use_json(state, true))["nodes"];
   ASSERT_EQ(one.size(), 1U);
   const json& pods = one[0]["pods"];
   ASSERT_EQ(pods.size(), 4U);
@@ -278,19 +278,11 @@ TEST_F(ClusterUse, SaysWhoHoldsWhat) {
   EXPECT_EQ(pods[3], (json{{"pod", "n/lost"}, {"state", "uncertain"}}));
 }
 
-TEST_F(ClusterUse, SaysWhatChangedAndUntilWhen) {
-  StateSnapshot state = snapshot();
-  state.mark = {17, 3};
-  const json whole = json::parse(use_json(state, {.era = "e."}));
-  EXPECT_EQ(whole["state"], "e.17.3");
-  EXPECT_FALSE(whole.contains("changes"));
-  EXPECT_FALSE(json::parse(use_json(state)).contains("state"));
-  state.changes_only = true;
-  EXPECT_FALSE(json::parse(use_json(state, {.era = "e."})).contains("names"));
-  state.names.emplace();
-  const json changes = json::parse(use_json(state, {.era = "e."}));
-  EXPECT_EQ(changes["changes"], true);
-  EXPECT_EQ(changes["names"], json::array()) << "there are no nodes left";
+TEST_F(ClusterUse, HasTheTextOfEachNode) {
+  const json all = json::parse(use_json(snapshot()))["nodes"];
+  const std::map<std::string, std::string> texts = use_of_nodes(snapshot());
+  ASSERT_EQ(texts.size(), all.size());
+  for (const json& node : all) EXPECT_EQ(json::parse(texts.at(node["node"])), node);
 }
 
 TEST_F(ClusterUse, SaysWhichClaimsHaveWhichDevices) {
@@ -323,7 +315,8 @@ TEST_F(ClusterUse, SaysWhichClaimsHaveWhichDevices) {
 
 TEST_F(ClusterUse, NeedsNeitherPluginsNorNodes) {
   StateSnapshot state = snapshot();
-  state.plugins = {{"NodeDevice", "no JSON"}, {"NodeResourceTopologyMatch", "[]"}};
+  state.plugins["NodeDevice"] = std::string("no JSON");
+  state.plugins["NodeResourceTopologyMatch"] = std::string("[]");
   EXPECT_THAT(use_text(use_json(state), kAll), HasSubstr("a            1.5/8  0Gi/16Gi\n"));
   state.nodes.clear();
   state.standby = true;

@@ -505,7 +505,7 @@ TEST_F(ExplainTest, TheSnapshotHasWhatChangedSinceAnother) {
   EXPECT_THAT(other.names,
               ::testing::Optional(::testing::UnorderedElementsAre("big", "mid", "new")));
   // A mark of a scheduler that saw more.
-  const StateSnapshot whole = ask(StateMark{other.mark.changes + 1, other.mark.node_set});
+  const StateSnapshot whole = ask(StateMark{other.mark.changes + 1, other.mark.node_set, {}});
   EXPECT_FALSE(whole.changes_only);
   EXPECT_THAT(whole.nodes, SizeIs(3));
   EXPECT_THAT(whole.placed, SizeIs(3));
@@ -513,6 +513,44 @@ TEST_F(ExplainTest, TheSnapshotHasWhatChangedSinceAnother) {
   EXPECT_THAT(names_of(one), ElementsAre("mid"));
   EXPECT_THAT(one.placed, SizeIs(2));
   EXPECT_THAT(names_of(ask({}, "nobody")), IsEmpty());
+}
+
+// Of many nodes that changed, those that are asked for first, and then those that changed first.
+TEST_F(ExplainTest, TheSnapshotTellsOfAFewNodesAtATime) {
+  start();
+  synced();
+  StateChoice choice{.since = on_loop([this] { return scheduler_->snapshot().mark; }), .most = 1};
+  const auto ask = [&] {
+    StateSnapshot said = on_loop([&] { return scheduler_->snapshot(choice); });
+    choice.since = said.mark;
+    return said;
+  };
+  add_pod("a", "1", "small");
+  add_pod("b", "1", "mid");
+  add_pod("c", "1", "big");
+  choice.first = {"nobody", "big"};
+  const StateSnapshot shown = ask();
+  EXPECT_TRUE(shown.changes_only);
+  EXPECT_THAT(names_of(shown), ElementsAre("big"));
+  EXPECT_THAT(shown.placed, SizeIs(1));
+  EXPECT_THAT(shown.mark.untold, SizeIs(2));
+  choice.first.clear();
+  add_pod("d", "1", "small");
+  add_pod("e", "1", "big");
+  EXPECT_THAT(names_of(ask()), ElementsAre("small"));
+  EXPECT_THAT(names_of(ask()), ElementsAre("mid"));
+  const StateSnapshot last = ask();
+  EXPECT_THAT(names_of(last), ElementsAre("big")) << "it has changed once more";
+  EXPECT_THAT(last.mark.untold, IsEmpty());
+  EXPECT_THAT(names_of(ask()), IsEmpty());
+  // A node that goes, before anything was told of its change, is none.
+  add_pod("f", "1", "mid");
+  add_pod("g", "1", "small");
+  EXPECT_THAT(names_of(ask()), ElementsAre("mid"));
+  scheduler_->post(NodeDeleted{"small"});
+  const StateSnapshot gone = ask();
+  EXPECT_THAT(names_of(gone), IsEmpty());
+  EXPECT_THAT(gone.names, ::testing::Optional(::testing::UnorderedElementsAre("big", "mid")));
 }
 
 // Beyond the changes that are remembered there is only the whole.

@@ -367,13 +367,18 @@ void FullScheduler::in_each_turn(std::function<bool()> visit) {
 }
 
 std::string FullScheduler::misdrawn() {
-  StateSnapshot changes;
+  std::vector<StateSnapshot> changes;  // of two nodes at a time
   StateSnapshot whole;
+  const bool begun = drawn_until_.has_value();
   on_loop([&] {
     const StateChoice all{.plugins = true, .queue = false, .kinds = false};
     StateChoice changed = all;
-    changed.since = drawn_until_;
-    changes = scheduler_->snapshot(changed);
+    changed.most = 2;
+    do {
+      changed.since = drawn_until_;
+      changes.push_back(scheduler_->snapshot(changed));
+      drawn_until_ = changes.back().mark;
+    } while (!drawn_until_->untold.empty());
     whole = scheduler_->snapshot(all);
   });
   const auto draw = [](const StateSnapshot& said, std::map<std::string, std::string>& picture) {
@@ -386,18 +391,18 @@ std::string FullScheduler::misdrawn() {
       node->second["pods"][std::string(plimsoll::view(placed.pod->meta.uid))] = placed.assumed;
     }
     for (const char* plugin : {"NodeResourceTopologyMatch", "NodeDevice"}) {
-      const Json state = Json::parse(said.plugins.at(plugin));
+      const Json state = Json::parse(said.plugins.at(plugin).text());
       for (auto& [name, node] : nodes) node[plugin] = state["nodes"].value(name, Json());
     }
     for (const auto& [name, node] : nodes) picture[name] = node.dump();
   };
-  if (drawn_until_ && !changes.changes_only) return "every node: the changes are not known";
-  draw(changes, drawn_);
-  if (changes.names) {
-    const std::set<std::string> there(changes.names->begin(), changes.names->end());
+  for (const StateSnapshot& some : changes) {
+    if (begun && !some.changes_only) return "every node: the changes are not known";
+    draw(some, drawn_);
+    if (!some.names) continue;
+    const std::set<std::string> there(some.names->begin(), some.names->end());
     std::erase_if(drawn_, [&](const auto& node) { return !there.contains(node.first); });
   }
-  drawn_until_ = changes.mark;
   std::map<std::string, std::string> right;
   draw(whole, right);
   for (const auto& [name, node] : right)

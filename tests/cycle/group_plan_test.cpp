@@ -110,7 +110,7 @@ Belief belief_of(FullScheduler& scheduler, const std::vector<Json>& probes) {
   const StateSnapshot state =
       scheduler.snapshot_now({.plugins = true, .nodes = false, .queue = false, .kinds = false});
   for (const char* plugin : {"NodeResourceTopologyMatch", "NodeDevice"}) {
-    Json said = Json::parse(state.plugins.at(plugin));
+    Json said = Json::parse(state.plugins.at(plugin).text());
     for (auto& [name, node] : said["nodes"].items()) {
       node.erase("reportedMs");
       if (node.contains("pods"))

@@ -397,6 +397,8 @@ class Live(unittest.TestCase):
             browser.open(self.address)
             browser.wait("return document.body.textContent.includes('12 nodes')")
             self.assertIn("live, as of", browser.text())
+            self.assertEqual(browser.js("const noon = new Date(2026, 0, 1, 12); return [freshness({behind: 1240, age: 41.2}, noon), freshness({behind: 0, age: 3}, noon)]"),
+                             ["live, as of 12:00:00; 1,240 nodes up to 42 s old", "live, as of 11:59:57"])
             # What the user is at stays as it is when an answer comes.
             browser.js("window.form = document.querySelector('form'); form.elements[1].focus(); window.row = document.querySelector('.row')")
             browser.wait("return !row.isConnected")
@@ -407,7 +409,7 @@ class Live(unittest.TestCase):
             pods = threading.Thread(target=self.create_pods, args=(600,))
             pods.start()
             browser.wait("return state.history.length > 4")
-            self.assertTrue([url for url in browser.requests() if "top?since=" in url])
+            self.assertTrue([url for url in browser.requests() if re.search(r"top\?since=[^&]+&first=.*bare-1", url)])
             browser.js("location.hash = '#node/bare-1'")
             browser.wait("return /live-\\d/.test(document.getElementById('main').textContent)")
             pods.join()

@@ -3,9 +3,11 @@
 #include <plimsoll/state_source.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
+#include <ctime>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "framework/api/symbols.hpp"
 #include "framework/cycle/inspect/explain.hpp"
@@ -21,24 +23,60 @@ void take_bytes(void* sink, const void* bytes, size_t len) {
   static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
 }
 
-// Empty: the plugin of that name shows nothing. `slots`: of these nodes alone, if it can.
-std::string state_of(const ServiceTable& services, std::string_view plugin, const Slots* slots) {
-  const auto* source = static_cast<const plimsoll_state_source*>(services.find(
-      PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin), PLIMSOLL_STATE_SERVICE_VERSION));
-  std::string text;
-  if (source == nullptr) return text;
-  const bool by_node =
-      source->size >= offsetof(plimsoll_state_source, describe_nodes) + sizeof(void*) &&
-      source->describe_nodes != nullptr;
-  if (slots != nullptr && by_node)
-    source->describe_nodes(source->self, slots->data(), slots->size(), &take_bytes, &text);
-  else if (source->describe != nullptr)
-    source->describe(source->self, &take_bytes, &text);
-  return text;
+PluginState kept_state(const plimsoll_state_source& source, const Slots& slots) {
+  const std::shared_ptr<void> kept(source.keep_nodes(source.self, slots.data(), slots.size()),
+                                   source.drop_kept);
+  return PluginState([kept, describe = source.describe_kept] {
+    std::string text;
+    describe(kept.get(), &take_bytes, &text);
+    return text;
+  });
 }
 
-// The slots of the nodes that are wanted; nothing: all.
-std::optional<Slots> wanted_slots(const ClusterState& cluster, const StateChoice& choice) {
+// Nothing: the plugin of that name shows nothing. `slots`: of these nodes alone, if it can.
+std::optional<PluginState> state_of(const ServiceTable& services, std::string_view plugin,
+                                    const Slots* slots) {
+  const auto* source = static_cast<const plimsoll_state_source*>(services.find(
+      PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin), PLIMSOLL_STATE_SERVICE_VERSION));
+  if (source == nullptr) return std::nullopt;
+  const bool by_node = source->size >= offsetof(plimsoll_state_source, drop_kept) + sizeof(void*) &&
+                       source->keep_nodes != nullptr;
+  if (slots != nullptr && by_node) return kept_state(*source, *slots);
+  if (source->describe == nullptr) return std::nullopt;
+  std::string text;
+  source->describe(source->self, &take_bytes, &text);
+  return text.empty() ? std::nullopt : std::optional<PluginState>(std::move(text));
+}
+
+Slots changed_slots(const ClusterState& cluster, const StateMark& since) {
+  std::vector<bool> changed(cluster.slot_count());
+  Slots slots;
+  const auto add = [&](uint32_t slot) {
+    if (slot >= changed.size() || changed[slot]) return;
+    changed[slot] = true;
+    slots.push_back(slot);
+  };
+  for (const uint32_t slot : since.untold) add(slot);
+  for (uint64_t at = since.changes; at < cluster.log_end(); ++at) add(cluster.log_at(at).slot);
+  return slots;
+}
+
+// Leaves the slots of which is told now. Returns the others.
+Slots put_off(const ClusterState& cluster, const StateChoice& choice, Slots& slots) {
+  if (slots.size() <= choice.most) return {};
+  std::vector<bool> first(cluster.slot_count());
+  for (const std::string& name : choice.first)
+    if (const NodeInfo* info = cluster.node(name)) first[info->slot()] = true;
+  std::ranges::stable_partition(slots, [&](uint32_t slot) { return first[slot]; });
+  const auto end = slots.begin() + static_cast<ptrdiff_t>(choice.most);
+  Slots others(end, slots.end());
+  slots.erase(end, slots.end());
+  return others;
+}
+
+// The slots of the nodes that are wanted; nothing: all. `untold`: of which nothing is told yet.
+std::optional<Slots> wanted_slots(const ClusterState& cluster, const StateChoice& choice,
+                                  Slots& untold) {
   if (!choice.node.empty()) {
     const NodeInfo* info = cluster.node(choice.node);
     return info == nullptr ? Slots{} : Slots{info->slot()};
@@ -46,15 +84,15 @@ std::optional<Slots> wanted_slots(const ClusterState& cluster, const StateChoice
   if (!choice.since || choice.since->changes < cluster.log_begin() ||
       choice.since->changes > cluster.log_end())
     return std::nullopt;
-  std::vector<bool> changed(cluster.slot_count());
-  Slots slots;
-  for (uint64_t at = choice.since->changes; at < cluster.log_end(); ++at) {
-    const uint32_t slot = cluster.log_at(at).slot;
-    if (changed[slot]) continue;
-    changed[slot] = true;
-    slots.push_back(slot);
-  }
+  Slots slots = changed_slots(cluster, *choice.since);
+  untold = put_off(cluster, choice, slots);
   return slots;
+}
+
+int64_t cpu_us() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000 + now.tv_nsec / 1000;
 }
 
 void add_nodes(const ClusterState& cluster, const std::optional<Slots>& slots,
@@ -90,7 +128,7 @@ StateSnapshot Scheduler::snapshot() {
 }
 
 StateSnapshot Scheduler::snapshot(const StateChoice& choice) {
-  const auto begun = std::chrono::steady_clock::now();
+  const int64_t begun = cpu_us();
   const ClusterState& cluster = state_.cluster;
   StateSnapshot result;
   result.synced = state_.synced;
@@ -102,9 +140,10 @@ StateSnapshot Scheduler::snapshot(const StateChoice& choice) {
   for (uint32_t i = 0; i < symbols.resource_count(); ++i) {
     result.resource_names.emplace_back(symbols.resource_name(i));
   }
-  const std::optional<Slots> slots = wanted_slots(cluster, choice);
+  Slots untold;
+  const std::optional<Slots> slots = wanted_slots(cluster, choice, untold);
   if (choice.nodes) {
-    result.mark = {cluster.log_end(), cluster.node_set()};
+    result.mark = {cluster.log_end(), cluster.node_set(), std::move(untold)};
     result.changes_only = slots && choice.node.empty();
     if (result.changes_only && choice.since->node_set != cluster.node_set()) {
       result.names.emplace();
@@ -115,20 +154,17 @@ StateSnapshot Scheduler::snapshot(const StateChoice& choice) {
   }
   if (choice.queue) add_queue(result);
   if (choice.kinds) add_kinds(result);
+  const bool by_slot = slots || !choice.strays;
+  const Slots& kept = slots ? *slots : cluster.row_slots();
   for (const auto& framework : state_.frameworks) {
     for (PluginIndex plugin = 0; choice.plugins && plugin < framework->plugin_count(); ++plugin) {
       const std::string name(framework->plugin_name(plugin));
       if (result.plugins.contains(name)) continue;
-      if (std::string state =
-              state_of(state_.environment.services, name, slots ? &*slots : nullptr);
-          !state.empty()) {
-        result.plugins.emplace(name, std::move(state));
-      }
+      if (auto state = state_of(state_.environment.services, name, by_slot ? &kept : nullptr))
+        result.plugins.emplace(name, std::move(*state));
     }
   }
-  result.took_us = std::chrono::duration_cast<std::chrono::microseconds>(
-                       std::chrono::steady_clock::now() - begun)
-                       .count();
+  result.took_us = cpu_us() - begun;
   return result;
 }
 

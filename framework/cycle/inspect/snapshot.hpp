@@ -5,10 +5,13 @@
 // Taken on the loop by sharing the immutable objects, so that it holds up nobody; made into text on
 // another thread. A value without pointers into the scheduler.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "framework/api/objects.hpp"
@@ -19,16 +22,36 @@ namespace plimsoll {
 struct StateMark {
   uint64_t changes = 0;   // how many there were before
   uint64_t node_set = 0;  // another whenever a node came or went
+  // Slots of nodes that changed before and are still to be told of, the first that changed first.
+  std::vector<uint32_t> untold = {};
 };
 
 // What is wanted. Of nodes, only those that changed cost the loop time, or the one.
 struct StateChoice {
   bool plugins = false;  // with what plugins keep themselves
-  bool nodes = true;     // with nodes and the pods on them
+  bool strays = true;  // of these, what they keep of nodes that are not there: costs the loop text
+  bool nodes = true;   // with nodes and the pods on them
   bool queue = true;
   bool kinds = true;                    // with the names of further kinds' objects
   std::string node = {};                // of the nodes, this one alone; empty: all
   std::optional<StateMark> since = {};  // of the nodes, those that changed since
+  size_t most = SIZE_MAX;               // of these, so many; the mark names the others
+  std::vector<std::string> first = {};  // of these, before all others
+};
+
+// What a plugin says of itself: its JSON text, or what it has copied, of which it makes the text.
+class PluginState {
+ public:
+  using Write = std::function<std::string()>;
+  PluginState() = default;
+  PluginState(std::string text) : text_(std::move(text)) {}  // NOLINT(google-explicit-constructor)
+  explicit PluginState(Write write) : write_(std::move(write)) {}
+  // Takes long for many nodes: not on the loop. Empty: nothing.
+  [[nodiscard]] std::string text() const { return write_ ? write_() : text_; }
+
+ private:
+  std::string text_;
+  Write write_;
 };
 
 struct StateSnapshot {
@@ -67,8 +90,9 @@ struct StateSnapshot {
   std::vector<std::string> scheduler_names;
   std::vector<std::string> resource_names;  // by resource index
   StateMark mark;
-  // `nodes` and `placed` have what changed since the mark that was asked for. False: they have
-  // everything, since the changes from then on are not known any more.
+  // `nodes` and `placed` have what changed since the mark that was asked for, but for what the new
+  // one has as untold. False: they have everything, since the changes from then on are not known
+  // any more.
   bool changes_only = false;
   // With changes_only, if a node came or went: the names of all that there are.
   std::optional<std::vector<std::string>> names;
@@ -76,10 +100,10 @@ struct StateSnapshot {
   std::vector<PlacedPod> placed;
   std::vector<QueuedPod> queued;
   std::map<std::string, Kind> kinds;  // by their resource text
-  // JSON texts by plugin name, of those that show their state (<plimsoll/state_source.h>); only if
-  // they were asked for.
-  std::map<std::string, std::string> plugins;
-  int64_t took_us = 0;  // how long the loop was busy with it
+  // By plugin name what those have that show their state (<plimsoll/state_source.h>); only if they
+  // were asked for.
+  std::map<std::string, PluginState> plugins;
+  int64_t took_us = 0;  // of the loop's CPU time
 };
 
 }  // namespace plimsoll

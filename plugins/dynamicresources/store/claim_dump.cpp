@@ -1,6 +1,7 @@
 // What people are shown of the devices of claims (ClaimStore::describe).
 
 #include <deque>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -38,18 +39,25 @@ void ClaimStore::publish_state() {
     const std::string text = store.describe(store.inventory_.nodes());
     put(sink, text.data(), text.size());
   };
-  const auto describe_nodes = [](void* self, const uint32_t* slots, size_t count, Put put,
-                                 void* sink) {
-    if (self == nullptr) return;
+  // Few nodes have devices of claims: the text is the copy.
+  const auto keep_nodes = [](void* self, const uint32_t* slots, size_t count) -> void* {
+    auto text = std::make_unique<std::string>();
+    if (self == nullptr) return text.release();
     const auto& store = *static_cast<const ClaimStore*>(self);
     std::vector<std::string> names;
     for (size_t i = 0; i < count; ++i) {
       if (const sdk::Node node = store.host_.node(slots[i])) names.emplace_back(node.name());
     }
-    const std::string text = store.describe(names);
+    *text = store.describe(names);
+    return text.release();
+  };
+  const auto describe_kept = [](const void* kept, Put put, void* sink) {
+    const auto& text = *static_cast<const std::string*>(kept);
     put(sink, text.data(), text.size());
   };
-  *shown_ = {sizeof(plimsoll_state_source), 0, this, describe, describe_nodes};
+  const auto drop_kept = [](void* kept) { delete static_cast<std::string*>(kept); };
+  *shown_ = {
+      sizeof(plimsoll_state_source), 0, this, describe, keep_nodes, describe_kept, drop_kept};
   if (known == nullptr)
     static_cast<void>(host_.publish(kName, PLIMSOLL_STATE_SERVICE_VERSION, shown_));
 }

@@ -301,13 +301,19 @@ void Accounts::take_from(NodeState& state, std::string_view uid) const {
   if (it != pods_.end() && it->second.node == state.name) apply(state, it->second, -1);
 }
 
-Accounts::PodsOfNode Accounts::pods_on(const NodeState& node) const {
+Accounts::PodsOfNode Accounts::pods_of(const NodeEntry& entry) const {
   PodsOfNode pods;
-  const auto known = nodes_.find(node.name);
-  if (known == nodes_.end()) return pods;
-  for (const std::string& uid : known->second->pods)
-    pods.emplace_back(uid, &pods_.find(uid)->second);
+  for (const std::string& uid : entry.pods) pods.emplace_back(uid, &pods_.find(uid)->second);
   return pods;
+}
+
+Accounts::PodsOfNode Accounts::pods_on(const NodeState& node) const {
+  const auto known = nodes_.find(node.name);
+  return known == nodes_.end() ? PodsOfNode() : pods_of(*known->second);
+}
+
+Accounts::PodsOfNode Accounts::pods_on(uint32_t slot) const {
+  return at_slot(slot) == nullptr ? PodsOfNode() : pods_of(*slots_[slot]);
 }
 
 void Accounts::each_node(

@@ -128,6 +128,7 @@ class Accounts {
   using PodsOfNode = std::vector<std::pair<std::string_view, const PodRecord*>>;
   void each_node(const std::function<void(const NodeState&, const PodsOfNode&)>& use) const;
   [[nodiscard]] PodsOfNode pods_on(const NodeState& node) const;
+  [[nodiscard]] PodsOfNode pods_on(uint32_t slot) const;
 
   [[nodiscard]] const DeviceTypes& types() const { return types_; }
   // Of the Device objects that came so far.
@@ -149,6 +150,7 @@ class Accounts {
 
   using Pods = std::unordered_map<std::string, PodRecord, TextHash, std::equal_to<>>;
 
+  [[nodiscard]] PodsOfNode pods_of(const NodeEntry& entry) const;
   NodeEntry& entry(std::string_view node);
   NodeEntry* find_entry(std::string_view node);
   void drop_if_empty(NodeEntry& entry);

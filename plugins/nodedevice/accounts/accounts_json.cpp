@@ -44,35 +44,6 @@ void append_device(std::string& out, const DeviceType& type, const DeviceState& 
   out += '}';
 }
 
-void append_types(std::string& out, const DeviceTypes& types, const NodeState& node) {
-  out += '{';
-  for (int t = 0; t < types.count(); ++t) {
-    const TypeState& state = node.type(t);
-    if (state.devices.empty() && state.unknown_whole == 0 && state.blocked == 0) continue;
-    int64_t unused = 0;
-    for (const DeviceState& device : state.devices) unused += device.unused() ? 1 : 0;
-    append_comma(out);
-    append_quoted(out, types.type(t).name);
-    out += R"(:{"heldUnknown":)" + std::to_string(state.unknown_whole) + R"(,"unbounded":)" +
-           std::to_string(state.blocked) + R"(,"wholeFree":)" + std::to_string(unused) +
-           R"(,"wholeNames":[)";
-    for (const RequestName& name : types.type(t).names) {
-      if (!name.by_device_plugin) continue;
-      append_comma(out);
-      append_quoted(out, name.name);
-    }
-    out += R"(],"minors":{)";
-    for (const DeviceState& device : state.devices) {
-      append_comma(out);
-      append_quoted(out, std::to_string(device.minor));
-      out += ':';
-      append_device(out, types.type(t), device);
-    }
-    out += "}}";
-  }
-  out += '}';
-}
-
 // What the pod has of the devices of a type, if it has any.
 void append_shares(std::string& out, const DeviceType& type, int t, const PodRecord& pod) {
   bool some = false;
@@ -125,35 +96,6 @@ void append_pod(std::string& out, const DeviceTypes& types, const PodRecord& pod
   out += '}';
 }
 
-void append_node(std::string& out, const DeviceTypes& types, const NodeState& state,
-                 const Accounts::PodsOfNode& on_node) {
-  append_comma(out);
-  append_quoted(out, state.name);
-  out += R"(:{"deviceObject":)";
-  append_quoted(out, state.malformed ? "unreadable"
-                     : state.object  ? "read"
-                     : state.gone    ? "gone"
-                                     : "none");
-  if (state.malformed) {
-    out += R"(,"problem":)";
-    append_quoted(out, state.problem);
-  }
-  if (state.object != nullptr) {
-    append_texts(out, "unreadable", state.object->unreadable);
-    append_texts(out, "ignored", state.object->warnings);
-  }
-  out += R"(,"devices":)";
-  append_types(out, types, state);
-  out += R"(,"pods":{)";
-  for (const auto& [uid, pod] : on_node) {
-    append_comma(out);
-    append_quoted(out, uid);
-    out += ':';
-    append_pod(out, types, *pod);
-  }
-  out += "}}";
-}
-
 // Of devices of which it is not known which the pod has, in the words of a sentence about it.
 std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wanted) {
   std::string text;
@@ -176,21 +118,92 @@ std::string doubt(const DeviceTypes& types, const PodRecord& pod, uint32_t wante
 
 }  // namespace
 
-std::string accounts_json(const Accounts& accounts) {
+KeptAccounts::KeptAccounts(const Accounts& accounts) : types_(accounts.types()) {
+  accounts.each_node(
+      [this](const NodeState& state, const Accounts::PodsOfNode& pods) { keep(state, pods); });
+}
+
+KeptAccounts::KeptAccounts(const Accounts& accounts, std::span<const uint32_t> slots)
+    : types_(accounts.types()) {
+  nodes_.reserve(slots.size());
+  for (const uint32_t slot : slots) {
+    const NodeState* state = accounts.at_slot(slot);
+    if (state != nullptr) keep(*state, accounts.pods_on(slot));
+  }
+}
+
+void KeptAccounts::keep(const NodeState& state, const Accounts::PodsOfNode& pods) {
+  Node& node = nodes_.emplace_back(
+      Node{state.name, state.problem, state.malformed, state.gone, state.object, {}, {}});
+  for (int t = 0; t < types_.count(); ++t) {
+    const TypeState& type = state.type(t);
+    if (type.devices.empty() && type.unknown_whole == 0 && type.blocked == 0) continue;
+    node.types.push_back({t, type.devices, type.unknown_whole, type.blocked});
+  }
+  node.pods.reserve(pods.size());
+  for (const auto& [uid, pod] : pods) node.pods.emplace_back(uid, *pod);
+}
+
+void KeptAccounts::append(std::string& out, const Type& state) const {
+  const DeviceType& type = types_.type(state.index);
+  int64_t unused = 0;
+  for (const DeviceState& device : state.devices) unused += device.unused() ? 1 : 0;
+  append_comma(out);
+  append_quoted(out, type.name);
+  out += R"(:{"heldUnknown":)" + std::to_string(state.unknown_whole) + R"(,"unbounded":)" +
+         std::to_string(state.blocked) + R"(,"wholeFree":)" + std::to_string(unused) +
+         R"(,"wholeNames":[)";
+  for (const RequestName& name : type.names) {
+    if (!name.by_device_plugin) continue;
+    append_comma(out);
+    append_quoted(out, name.name);
+  }
+  out += R"(],"minors":{)";
+  for (const DeviceState& device : state.devices) {
+    append_comma(out);
+    append_quoted(out, std::to_string(device.minor));
+    out += ':';
+    append_device(out, type, device);
+  }
+  out += "}}";
+}
+
+void KeptAccounts::append(std::string& out, const Node& node) const {
+  append_comma(out);
+  append_quoted(out, node.name);
+  out += R"(:{"deviceObject":)";
+  append_quoted(out, node.malformed ? "unreadable"
+                     : node.object  ? "read"
+                     : node.gone    ? "gone"
+                                    : "none");
+  if (node.malformed) {
+    out += R"(,"problem":)";
+    append_quoted(out, node.problem);
+  }
+  if (node.object != nullptr) {
+    append_texts(out, "unreadable", node.object->unreadable);
+    append_texts(out, "ignored", node.object->warnings);
+  }
+  out += R"(,"devices":{)";
+  for (const Type& type : node.types) append(out, type);
+  out += R"(},"pods":{)";
+  for (const auto& [uid, pod] : node.pods) {
+    append_comma(out);
+    append_quoted(out, uid);
+    out += ':';
+    append_pod(out, types_, pod);
+  }
+  out += "}}";
+}
+
+std::string KeptAccounts::text() const {
   std::string nodes = "{";
-  accounts.each_node([&](const NodeState& state, const Accounts::PodsOfNode& on_node) {
-    append_node(nodes, accounts.types(), state, on_node);
-  });
+  for (const Node& node : nodes_) append(nodes, node);
   return "{\"nodes\":" + nodes + "}}";
 }
 
-std::string accounts_json(const Accounts& accounts, std::span<const uint32_t> slots) {
-  std::string nodes = "{";
-  for (const uint32_t slot : slots) {
-    const NodeState* state = accounts.at_slot(slot);
-    if (state != nullptr) append_node(nodes, accounts.types(), *state, accounts.pods_on(*state));
-  }
-  return "{\"nodes\":" + nodes + "}}";
+std::string accounts_json(const Accounts& accounts) {
+  return KeptAccounts(accounts).text();
 }
 
 std::string explain_doubts(const Accounts& accounts, const NodeState& node, uint32_t types) {

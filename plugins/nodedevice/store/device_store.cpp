@@ -60,11 +60,18 @@ void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len)
   put(sink, text.data(), text.size());
 }
 
-void describe_nodes(void* self, const uint32_t* slots, size_t count,
-                    void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
-  const std::string text =
-      accounts_json(static_cast<DeviceStore*>(self)->accounts(), {slots, count});
+void* keep_nodes(void* self, const uint32_t* slots, size_t count) {
+  return new KeptAccounts(static_cast<DeviceStore*>(self)->accounts(), {slots, count});
+}
+
+void describe_kept(const void* kept, void (*put)(void* sink, const void* bytes, size_t len),
+                   void* sink) {
+  const std::string text = static_cast<const KeptAccounts*>(kept)->text();
   put(sink, text.data(), text.size());
+}
+
+void drop_kept(void* kept) {
+  delete static_cast<KeptAccounts*>(kept);
 }
 
 constexpr std::string_view kGpuVendorLabel = "node.koordinator.sh/gpu-vendor";
@@ -84,10 +91,7 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
                   if (node != nullptr) claims_.accounts_changed(node->name);
                 }),
       metrics_(host, accounts_) {
-  state_.size = sizeof state_;
-  state_.self = this;
-  state_.describe = &describe;
-  state_.describe_nodes = &describe_nodes;
+  state_ = {sizeof state_, 0, this, &describe, &keep_nodes, &describe_kept, &drop_kept};
   publish_accounts(host);
   (void)host.publish(PLIMSOLL_STATE_SERVICE_PREFIX "NodeDevice", PLIMSOLL_STATE_SERVICE_VERSION,
                      &state_);

@@ -65,6 +65,11 @@ class Questions final : public LedgerAnswers {
   [[nodiscard]] size_t remembered_gone(std::string_view node_name) const;
   // Null if the pod is on no node.
   [[nodiscard]] const PodRecord* pod(std::string_view uid) const;
+  // Null if the pod is not on the node in this slot.
+  [[nodiscard]] const PodRecord* pod_on(uint32_t slot, std::string_view uid) const {
+    const NodeRecord* node = nodes_.in(slot);
+    return node == nullptr ? nullptr : node->find(PodKey::of(uid));
+  }
   [[nodiscard]] LikelyState likely_state(uint32_t slot) const;
 
  private:

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "plugins/topology/ask/explain_text.hpp"
 #include "plugins/topology/base/json_text.hpp"
-#include "plugins/topology/kubelet/policy.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -44,29 +43,6 @@ std::string offered_name(const sdk::Node& node, uint32_t resource) {
   return "resource " + std::to_string(resource);
 }
 
-std::string dumped_zones(const sdk::Node& node, const plimsoll_numa_node& view) {
-  std::vector<std::string> names;
-  for (uint32_t row = 0; row < view.resource_count; ++row)
-    names.push_back(offered_name(node, view.resources[row]));
-  std::string zones = "{";
-  for (uint32_t column = 0; column < view.zone_count; ++column) {
-    std::string zone = "{";
-    for (uint32_t row = 0; row < view.resource_count; ++row) {
-      if ((view.listed[row] >> column & 1) == 0) continue;
-      const size_t cell = size_t{row} * view.zone_count + column;
-      append_comma(zone);
-      append_quoted(zone, names[row]);
-      zone += R"(:{"allocatable":")" + amount_text(names[row], view.allocatable[cell]) +
-              R"(","free":")" + amount_text(names[row], view.free[cell]) + "\"}";
-    }
-    if (zone.size() == 1) continue;
-    append_comma(zones);
-    append_quoted(zones, dumped_zone(view.zone_ids[column]));
-    zones += ":" + zone + "}";
-  }
-  return zones + "}";
-}
-
 void append_pod(std::string& out, const sdk::Node& node, const plimsoll_pod& pod,
                 const PodRecord& record) {
   append_quoted(out, sdk::view(pod.meta.uid));
@@ -99,45 +75,103 @@ void append_pod(std::string& out, const sdk::Node& node, const plimsoll_pod& pod
 
 }  // namespace
 
-std::string ledger_json(const Questions& ledger, const sdk::Host& host) {
-  std::vector<uint32_t> slots(host.slot_count());
-  std::iota(slots.begin(), slots.end(), 0U);
-  return ledger_json(ledger, host, slots);
+KeptLedger::KeptLedger(const Questions& ledger, const sdk::Host& host) {
+  for (uint32_t slot = 0; slot < host.slot_count(); ++slot) keep(ledger, host.node(slot));
 }
 
-std::string ledger_json(const Questions& ledger, const sdk::Host& host,
-                        std::span<const uint32_t> slots) {
-  std::string nodes = "{";
-  for (const uint32_t slot : slots) {
-    const sdk::Node node = host.node(slot);
-    if (!node) continue;
-    std::string pods;
-    for (const plimsoll_pod* pod : node.pods()) {
-      const PodRecord* record = ledger.pod(sdk::view(pod->meta.uid));
-      if (record == nullptr || !record->exclusive()) continue;
-      pods += pods.empty() ? "" : ",";
-      append_pod(pods, node, *pod, *record);
-    }
-    const plimsoll_numa_node* view = ledger.node(slot);
-    const bool gone = ledger.doubt(slot) == NodeRecord::Doubt::kGone;
-    if (view == nullptr && pods.empty() && !gone && !ledger.malformed(slot)) continue;
-    json one{{"report", ledger.malformed(slot) ? "unreadable" : view == nullptr ? "none" : "read"}};
-    if (view != nullptr) {
-      one["reportedMs"] = view->reported_ms;
-      one["promises"] = view->promises;
-      one["leaving"] = view->leaving;
-      one["policy"] = to_string(static_cast<Policy>(view->policy));
-      one["scope"] = to_string(static_cast<Scope>(view->scope));
-    }
-    if (const char* doubt = uncertainty_of(ledger.doubt(slot)); *doubt != '\0')
-      one["uncertain"] = doubt;
-    append_comma(nodes);
-    append_quoted(nodes, node.name());
-    nodes += ":" + one.dump(-1, ' ', false, json::error_handler_t::replace);
-    nodes.back() = ',';  // instead of its end
-    if (view != nullptr) nodes += "\"zones\":" + dumped_zones(node, *view) + ",";
-    nodes += "\"pods\":{" + pods + "}}";
+KeptLedger::KeptLedger(const Questions& ledger, const sdk::Host& host,
+                       std::span<const uint32_t> slots) {
+  nodes_.reserve(slots.size());
+  for (const uint32_t slot : slots) keep(ledger, host.node(slot));
+}
+
+void KeptLedger::keep(const Questions& ledger, const sdk::Node& node) {
+  if (!node) return;
+  const uint32_t slot = node.slot();
+  const size_t begin = pods_.size();
+  for (const plimsoll_pod* pod : node.pods()) {
+    const PodRecord* record = ledger.pod_on(slot, sdk::view(pod->meta.uid));
+    if (record == nullptr || !record->exclusive()) continue;
+    if (pods_.size() > begin) pods_ += ',';
+    append_pod(pods_, node, *pod, *record);
   }
+  const plimsoll_numa_node* view = ledger.node(slot);
+  const NodeRecord::Doubt doubt = ledger.doubt(slot);
+  const bool malformed = ledger.malformed(slot);
+  const size_t size = pods_.size() - begin;
+  if (view == nullptr && size == 0 && doubt != NodeRecord::Doubt::kGone && !malformed) return;
+  Node& kept = nodes_.emplace_back(
+      Node{std::string(node.name()), malformed, uncertainty_of(doubt), std::nullopt, begin, size});
+  if (view != nullptr) kept.zones = kept_zones(node, *view);
+}
+
+KeptLedger::Zones KeptLedger::kept_zones(const sdk::Node& node, const plimsoll_numa_node& view) {
+  const size_t cells = size_t{view.resource_count} * view.zone_count;
+  Zones kept{view.reported_ms,
+             view.promises,
+             view.leaving,
+             static_cast<Policy>(view.policy),
+             static_cast<Scope>(view.scope),
+             {view.zone_ids, view.zone_ids + view.zone_count},
+             {},
+             {view.listed, view.listed + view.resource_count},
+             {view.allocatable, view.allocatable + cells}};
+  kept.amounts.insert(kept.amounts.end(), view.free, view.free + cells);
+  kept.resources.reserve(view.resource_count);
+  for (uint32_t row = 0; row < view.resource_count; ++row)
+    kept.resources.push_back(offered_name(node, view.resources[row]));
+  return kept;
+}
+
+void KeptLedger::append(std::string& out, const Zones& zones) {
+  const size_t cells = zones.amounts.size() / 2;
+  out += '{';
+  for (size_t column = 0; column < zones.ids.size(); ++column) {
+    std::string zone = "{";
+    for (size_t row = 0; row < zones.resources.size(); ++row) {
+      if ((zones.listed[row] >> column & 1) == 0) continue;
+      const size_t cell = row * zones.ids.size() + column;
+      const std::string& name = zones.resources[row];
+      append_comma(zone);
+      append_quoted(zone, name);
+      zone += R"(:{"allocatable":")" + amount_text(name, zones.amounts[cell]) + R"(","free":")" +
+              amount_text(name, zones.amounts[cells + cell]) + "\"}";
+    }
+    if (zone.size() == 1) continue;
+    append_comma(out);
+    append_quoted(out, dumped_zone(zones.ids[column]));
+    out += ":" + zone + "}";
+  }
+  out += '}';
+}
+
+void KeptLedger::append(std::string& out, const Node& node) const {
+  json one{{"report", node.malformed ? "unreadable" : node.zones ? "read" : "none"}};
+  if (node.zones) {
+    one["reportedMs"] = node.zones->reported_ms;
+    one["promises"] = node.zones->promises;
+    one["leaving"] = node.zones->leaving;
+    one["policy"] = to_string(node.zones->policy);
+    one["scope"] = to_string(node.zones->scope);
+  }
+  if (*node.uncertain != '\0') one["uncertain"] = node.uncertain;
+  append_comma(out);
+  append_quoted(out, node.name);
+  out += ":" + one.dump(-1, ' ', false, json::error_handler_t::replace);
+  out.back() = ',';  // instead of its end
+  if (node.zones) {
+    out += "\"zones\":";
+    append(out, *node.zones);
+    out += ',';
+  }
+  out += "\"pods\":{";
+  out.append(pods_, node.pods_begin, node.pods_size);
+  out += "}}";
+}
+
+std::string KeptLedger::text() const {
+  std::string nodes = "{";
+  for (const Node& node : nodes_) append(nodes, node);
   return "{\"nodes\":" + nodes + "}}";
 }
 

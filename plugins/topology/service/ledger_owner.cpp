@@ -16,19 +16,22 @@ LedgerOwner::LedgerOwner(sdk::Host the_host)
       ledger([this](std::string_view name) { return host.resource_index(name); }),
       metrics_(host),
       annotations_(std::make_shared<AnnotationWriter>(host, ledger.ask())) {
-  state.size = sizeof state;
-  state.self = this;
-  state.describe = [](void* self, void (*put)(void*, const void*, size_t), void* sink) {
+  using Put = void (*)(void* sink, const void* bytes, size_t len);
+  const auto describe = [](void* self, Put put, void* sink) {
     const auto& owner = *static_cast<LedgerOwner*>(self);
-    const std::string text = ledger_json(owner.ledger.ask(), owner.host);
+    const std::string text = KeptLedger(owner.ledger.ask(), owner.host).text();
     put(sink, text.data(), text.size());
   };
-  state.describe_nodes = [](void* self, const uint32_t* slots, size_t count,
-                            void (*put)(void*, const void*, size_t), void* sink) {
+  const auto keep_nodes = [](void* self, const uint32_t* slots, size_t count) -> void* {
     const auto& owner = *static_cast<LedgerOwner*>(self);
-    const std::string text = ledger_json(owner.ledger.ask(), owner.host, {slots, count});
+    return new KeptLedger(owner.ledger.ask(), owner.host, {slots, count});
+  };
+  const auto describe_kept = [](const void* kept, Put put, void* sink) {
+    const std::string text = static_cast<const KeptLedger*>(kept)->text();
     put(sink, text.data(), text.size());
   };
+  const auto drop_kept = [](void* kept) { delete static_cast<KeptLedger*>(kept); };
+  state = {sizeof state, 0, this, describe, keep_nodes, describe_kept, drop_kept};
 }
 
 LedgerOwner::~LedgerOwner() {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/plugins/dynamicresources/plugin_world.hpp"
+#include "tests/support/kept_state.hpp"
 
 namespace plimsoll::dra::test {
 namespace {
@@ -152,10 +153,8 @@ TEST_F(ClaimBindingTest, ShowsWhoHasWhichDevices) {
     const auto put = [](void* sink, const void* bytes, size_t len) {
       static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
     };
-    if (slot)
-      source->describe_nodes(source->self, &*slot, 1, put, &text);
-    else
-      source->describe(source->self, put, &text);
+    if (slot) return Json::parse(kept_state(*source, {*slot}));
+    source->describe(source->self, put, &text);
     return Json::parse(text);
   };
   world_.host.add(*world_.nodes[0]);

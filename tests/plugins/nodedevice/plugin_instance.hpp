@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/plugins/nodedevice/device_fixtures.hpp"
+#include "tests/support/kept_state.hpp"
 
 extern "C" int32_t plimsoll_plugin_create_v1(const plimsoll_host* host, plimsoll_str args_json,
                                              plimsoll_plugin* out) noexcept;
@@ -35,10 +36,8 @@ inline std::string dumped_text(FakeHost& host, std::optional<uint32_t> slot = {}
   const auto put = [](void* sink, const void* bytes, size_t len) {
     static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
   };
-  if (slot)
-    source->describe_nodes(source->self, &*slot, 1, put, &text);
-  else
-    source->describe(source->self, put, &text);
+  if (slot) return kept_state(*source, {*slot});
+  source->describe(source->self, put, &text);
   return text;
 }
 inline Json dumped(FakeHost& host) {

@@ -10,6 +10,7 @@
 #include "plugins/topology/record/zones_annotation.hpp"
 #include "plugins/topologyscore/topologyscore.hpp"
 #include "tests/plugins/topology/topology_scene.hpp"
+#include "tests/support/kept_state.hpp"
 
 namespace plimsoll::topology {
 namespace {
@@ -213,15 +214,8 @@ TEST_F(MatchTest, ShowsItsPromises) {
                                       "zones":{"node-1":{"cpu":"6","memory":"1Gi"}}})"));
   EXPECT_FALSE(dump["nodes"].contains("n2")) << "it has no report and no pod that pins anything";
 
-  const auto of_slots = [&](std::vector<uint32_t> slots) {
-    std::string some;
-    source->describe_nodes(
-        source->self, slots.data(), slots.size(),
-        [](void* sink, const void* bytes, size_t length) {
-          static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), length);
-        },
-        &some);
-    return nlohmann::json::parse(some, nullptr, false);
+  const auto of_slots = [&](const std::vector<uint32_t>& slots) {
+    return nlohmann::json::parse(kept_state(*source, slots), nullptr, false);
   };
   EXPECT_EQ(of_slots({n1_.slot(), n2_.slot(), 99}), dump);
   EXPECT_EQ(of_slots({n2_.slot()}), nlohmann::json::parse(R"({"nodes":{}})"));

@@ -23,10 +23,17 @@ typedef struct plimsoll_state_source {
    * loop, which waits until it returns. */
   void (*describe)(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink);
 
-  /* May be null. As describe, of the nodes in these slots alone: an object with "nodes", by name.
-   * Whoever has it calls touch_node whenever what it says of a node changes. */
-  void (*describe_nodes)(void* self, const uint32_t* slots, size_t count,
-                         void (*put)(void* sink, const void* bytes, size_t len), void* sink);
+  /* The next three are there together, or null. For whoever watches nodes all the time: the loop
+   * copies what there is to say, and another thread makes text of it. Whoever has them calls
+   * touch_node whenever what it says of a node changes.
+   *
+   * On the loop: a copy of what describe would say of the nodes in these slots. Never null. */
+  void* (*keep_nodes)(void* self, const uint32_t* slots, size_t count);
+  /* On any thread, also after `self` has gone: writes the copy, an object with "nodes", by name. */
+  void (*describe_kept)(const void* kept, void (*put)(void* sink, const void* bytes, size_t len),
+                        void* sink);
+  /* On any thread, once. */
+  void (*drop_kept)(void* kept);
 } plimsoll_state_source;
 
 #ifdef __cplusplus
