@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace plimsoll::topology {
-namespace {
-
-constexpr size_t kLine = 64;  // bytes
-
-}  // namespace
-
 void Glances::look(const NodeRecord& node) {
   const uint32_t slot = node.slot;
   if (slot >= glances_.size()) {
@@ -42,14 +36,6 @@ void Glances::remove(uint32_t slot) {
   if (slot >= glances_.size()) return;
   glances_[slot] = {};
   columns_.remove(slot);
-}
-
-void Glances::prefetch(uint32_t slot) const {
-  const Glance& glance = at(slot);
-  constexpr uint32_t kCells = kLine / sizeof(int64_t);
-  for (uint32_t cell = 0; glance.counts != nullptr && cell < glance.count; cell += kCells) {
-    __builtin_prefetch(glance.counts + cell);
-  }
 }
 
 }  // namespace plimsoll::topology
