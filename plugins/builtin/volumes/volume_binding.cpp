@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "plugins/builtin/events.hpp"
@@ -24,11 +25,20 @@ using namespace volumes;
 // No node can attach more; a pod with more unbound claims than this would delay all others.
 constexpr size_t kMostDelayedClaims = 256;
 
+// What another pod, which a what-if adds, would be given there: what Reserve would assume.
+struct Planned {
+  std::string uid;
+  std::string node;
+  std::vector<std::string> claims;   // unbound ones; keys
+  std::vector<std::string> volumes;  // of them; names
+};
+
 // What one attempt knows of the pod's claims. By name: objects may change during the attempt.
 struct PodVolumes {
   std::vector<std::string> claims;        // all; keys
   std::vector<std::string> bound;         // their volumes
   std::vector<SeenClaim> delayed;         // wait for their first consumer
+  std::vector<Planned> planned;           // in a what-if: only if claims are delayed
   std::shared_ptr<Reservation> reserved;  // null: there is nothing to write
 };
 
@@ -99,6 +109,31 @@ class VolumeBinding {
     return Status::success();
   }
 
+  // Pods that run have their volumes, and keep them when they go.
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+    auto* pod = host_.state<PodVolumes>(cycle);
+    PodVolumes theirs;
+    if (pod == nullptr || pod->delayed.empty() || !find_claims(added, theirs)) return {};
+    const auto delayed = delayed_claims(storage_->objects, theirs.delayed);
+    if (theirs.delayed.empty() || !delayed) return {};
+    Planned planned{std::string(added.uid()), std::string(node.name()), {}, {}};
+    for (const auto& [key, version] : theirs.delayed) planned.claims.push_back(key);
+    NodePlan plan;
+    const OneNode one(node);
+    NodeSets sets(one.nodes());
+    const auto gone = gone_volumes(*pod);
+    static_cast<void>(
+        VolumeFinder(storage_->objects, *delayed, sets, gone).faults_on(0, &plan));
+    for (const auto& each : plan.bindings) planned.volumes.emplace_back(each.volume->name());
+    pod->planned.push_back(std::move(planned));
+    return {};
+  }
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
+    if (auto* pod = host_.state<PodVolumes>(cycle); pod != nullptr)
+      std::erase_if(pod->planned, [&](const Planned& each) { return each.uid == removed.uid(); });
+    return {};
+  }
+
   Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
     const auto* pod = host_.state<PodVolumes>(cycle);
     if (pod == nullptr) return Status::success();
@@ -113,9 +148,11 @@ class VolumeBinding {
     if (!pod->delayed.empty()) {
       const auto delayed = delayed_claims(storage_->objects, pod->delayed);
       if (!delayed) return failed("predicate", delayed.error().message);
-      VolumeFinder finder(storage_->objects, *delayed, sets);
+      const auto gone = gone_volumes(*pod);
+      VolumeFinder finder(storage_->objects, *delayed, sets, gone);
       for (uint32_t row = 0; row < nodes.size(); ++row) {
         if (faults[row] == kClosed) continue;
+        if (is_bound_elsewhere(*pod, nodes[row].name())) faults[row] |= kBindConflict;
         const uint8_t found = finder.faults_on(row);
         if (found == VolumeFinder::kFailed) return failed("predicate", finder.problem());
         faults[row] |= found;
@@ -195,6 +232,21 @@ class VolumeBinding {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
+  static VolumeNames gone_volumes(const PodVolumes& pod) {
+    VolumeNames gone;
+    for (const Planned& each : pod.planned) gone.insert(each.volumes.begin(), each.volumes.end());
+    return gone;
+  }
+  // An unbound claim that two pods share is bound for the one that comes first. Its volume may be
+  // one that the other can reach from elsewhere: that is not looked at.
+  static bool is_bound_elsewhere(const PodVolumes& pod, std::string_view node) {
+    return std::ranges::any_of(pod.planned, [&](const Planned& each) {
+      return each.node != node && std::ranges::any_of(pod.delayed, [&](const SeenClaim& own) {
+               return std::ranges::find(each.claims, own.first) != each.claims.end();
+             });
+    });
+  }
+
   static constexpr StorageKinds kKinds{sdk::kPersistentVolumes, sdk::kPersistentVolumeClaims,
                                        sdk::kStorageClasses,    sdk::kCsiNodes,
                                        sdk::kCsiDrivers,        sdk::kCsiStorageCapacities};

@@ -151,7 +151,7 @@ class VolumeRestrictions {
       return host_.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, problem);
     }
     Exclusive exclusive = exclusive_of(pod);
-    if (exclusive.users == 0 && Disks(pod).empty()) return Status::skip();
+    if (exclusive.claims.empty() && Disks(pod).empty()) return Status::skip();
     host_.set_state(cycle, std::move(exclusive));
     return Status::success();
   }
@@ -179,14 +179,13 @@ class VolumeRestrictions {
     return Status::success();
   }
 
-  // Claims matter only while one of them is taken. Then it matters which: where its user makes way,
-  // there is room.
+  // It matters which claims: a what-if may add a pod with one of them, or take its user away.
   Status sign(Pod pod, Sink& sink) {
     if (!problem_of(pod).empty()) return Status::skip();
     const Exclusive exclusive = exclusive_of(pod);
-    if (exclusive.users == 0 && Disks(pod).empty()) return Status::success();
+    if (exclusive.claims.empty() && Disks(pod).empty()) return Status::success();
     sink.put_value(exclusive.users);
-    if (exclusive.users > 0) {
+    if (!exclusive.claims.empty()) {
       sink.put_field(pod.ns());
       for (const std::string& claim : exclusive.claims) sink.put_field(claim);
       sink.put_field({});
