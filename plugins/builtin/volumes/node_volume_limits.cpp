@@ -45,9 +45,7 @@ class Attached {
   Attached(const NodeVolumes* node, const Added& added) : node_(node), added_(added) {}
 
   [[nodiscard]] bool has_uncounted() const {
-    return (node_ == nullptr ? 0 : static_cast<int64_t>(node_->uncounted)) +
-               added_.uncounted >
-           0;
+    return (node_ == nullptr ? 0 : static_cast<int64_t>(node_->uncounted)) + added_.uncounted > 0;
   }
   [[nodiscard]] bool has(const CsiVolume& volume) const {
     const auto added = added_.volumes.find(volume);
@@ -217,9 +215,8 @@ class NodeVolumeLimits {
   }
 
   [[nodiscard]] Demand demand_of(Pod pod) const {
-    return {new_volumes(pod, storage_->objects, true),
-            new_volumes(pod, storage_->objects, false),
-            {}};
+    return {
+        new_volumes(pod, storage_->objects, true), new_volumes(pod, storage_->objects, false), {}};
   }
 
   Status simulate(plimsoll_cycle& cycle, Pod pod, Node node, int sign) const {

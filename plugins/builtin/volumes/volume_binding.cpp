@@ -33,6 +33,13 @@ struct Planned {
   std::vector<std::string> volumes;  // of them; names
 };
 
+// All kinds of members of a group are told of each member that a dry run puts on a node, one after
+// the other. Forgotten when an attempt or a dry run begins.
+struct LastPlanned {
+  VolumeNames gone;
+  Planned planned;
+};
+
 // What one attempt knows of the pod's claims. By name: objects may change during the attempt.
 struct PodVolumes {
   std::vector<std::string> claims;        // all; keys
@@ -106,26 +113,21 @@ class VolumeBinding {
       return host_.failed(code, sorted.error().message);
     }
     host_.set_state(cycle, std::move(found));
+    last_ = {};
     return Status::success();
   }
 
   // Pods that run have their volumes, and keep them when they go.
   Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
     auto* pod = host_.state<PodVolumes>(cycle);
-    PodVolumes theirs;
-    if (pod == nullptr || pod->delayed.empty() || !find_claims(added, theirs)) return {};
-    const auto delayed = delayed_claims(storage_->objects, theirs.delayed);
-    if (theirs.delayed.empty() || !delayed) return {};
-    Planned planned{std::string(added.uid()), std::string(node.name()), {}, {}};
-    for (const auto& [key, version] : theirs.delayed) planned.claims.push_back(key);
-    NodePlan plan;
-    const OneNode one(node);
-    NodeSets sets(one.nodes());
-    const auto gone = gone_volumes(*pod);
-    static_cast<void>(
-        VolumeFinder(storage_->objects, *delayed, sets, gone).faults_on(0, &plan));
-    for (const auto& each : plan.bindings) planned.volumes.emplace_back(each.volume->name());
-    pod->planned.push_back(std::move(planned));
+    if (pod == nullptr || pod->delayed.empty()) return {};
+    VolumeNames gone = gone_volumes(*pod);
+    const bool is_known = last_.planned.uid == added.uid() && last_.planned.node == node.name();
+    if (!is_known || last_.gone != gone) {
+      last_.planned = planned(added, node, gone);
+      last_.gone = std::move(gone);
+    }
+    if (!last_.planned.claims.empty()) pod->planned.push_back(last_.planned);
     return {};
   }
   Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
@@ -232,6 +234,21 @@ class VolumeBinding {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
+  Planned planned(Pod added, Node node, const VolumeNames& gone) const {
+    Planned made{std::string(added.uid()), std::string(node.name()), {}, {}};
+    PodVolumes theirs;
+    if (!find_claims(added, theirs)) return made;
+    const auto delayed = delayed_claims(storage_->objects, theirs.delayed);
+    if (!delayed) return made;
+    for (const auto& [key, version] : theirs.delayed) made.claims.push_back(key);
+    NodePlan plan;
+    const OneNode one(node);
+    NodeSets sets(one.nodes());
+    VolumeFinder finder(storage_->objects, *delayed, sets, gone);
+    if (finder.faults_on(0, &plan) != 0) return made;
+    for (const auto& each : plan.bindings) made.volumes.emplace_back(each.volume->name());
+    return made;
+  }
   static VolumeNames gone_volumes(const PodVolumes& pod) {
     VolumeNames gone;
     for (const Planned& each : pod.planned) gone.insert(each.volumes.begin(), each.volumes.end());
@@ -434,6 +451,7 @@ class VolumeBinding {
   CounterMetric stage_errors_;
   std::array<uint32_t, 16> reasons_{};  // by faults
   Storage::Shared storage_;
+  LastPlanned last_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
       {str(sdk::kStorageClasses.resource), kAddUpdate, 0},
