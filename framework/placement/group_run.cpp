@@ -81,11 +81,15 @@ GroupRun::Kind* GroupRun::kind_of(const plimsoll_pod& member) {
   const bool is_signed = framework != nullptr && framework->run_sign(member, signature).none();
   if (is_signed) {
     const auto known = by_signature_.find(signature);
-    if (known != by_signature_.end() && known->second->is_shared) return known->second;
+    if (known != by_signature_.end() && known->second->is_shared) {
+      if (known->second->is_blind) blind_.insert(&member);
+      return known->second;
+    }
   }
   if (kinds_.size() == most_kinds_) return nullptr;
   Kind& kind = *kinds_.emplace_back(std::make_unique<Kind>());
   begin(kind, framework, member);
+  if (kind.is_blind) blind_.insert(&member);
   if (is_signed) by_signature_[signature] = &kind;
   return &kind;
 }
@@ -108,6 +112,10 @@ void GroupRun::begin(Kind& kind, Framework* framework, const plimsoll_pod& pod) 
   kind.is_deaf = std::any_of(filters.begin(), filters.end(), [&](const Framework::Slot& slot) {
     return kind.cycle->skip_filter.test(slot.plugin) &&
            framework->plugin_name(slot.plugin) == kInterPodAffinity;
+  });
+  kind.is_blind = std::any_of(filters.begin(), filters.end(), [&](const Framework::Slot& slot) {
+    return !kind.cycle->skip_filter.test(slot.plugin) &&
+           framework->is_blind_to_what_ifs(slot.plugin);
   });
   for (const Change& change : changes_)
     if (kind.is_possible && !tell(kind, *kind.cycle, change)) kind.is_possible = false;
@@ -144,6 +152,7 @@ void GroupRun::change(const plimsoll_pod& pod, size_t row, bool added) {
     if (!added) std::erase(repelling_, std::pair(&pod, row));
     repelled_ = true;
   }
+  if (blind_.contains(&pod)) added ? ++blind_put_ : --blind_put_;
   looks_left_ -= std::min(looks_left_, kinds_.size() / kTellsPerLook);
   const Change& change = changes_.emplace_back(Change{&pod, row, added});
   for (auto& kind : kinds_)
@@ -165,7 +174,8 @@ bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsol
   if (looks_left_ > 0) --looks_left_;
   const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
   if (glances && slice_.worked_ms() >= until_ms_) looks_left_ = 0;
-  return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok() &&
+  return !(kind.is_blind && blind_put_ > 0) &&
+         kind.framework->run_filters_on(cycle, pod, *node.abi()).ok() &&
          !(kind.is_deaf && is_repelled(pod, node));
 }
 

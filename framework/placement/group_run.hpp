@@ -55,6 +55,8 @@ class GroupRun {
     bool is_shared = false;  // its cycle serves other pods of equal signature
     // InterPodAffinity had nothing to do for it, and so hears of no pod that comes.
     bool is_deaf = false;
+    // A filter keeps books of pods, and hears of no pod that comes: only the first can be judged.
+    bool is_blind = false;
     bool is_narrowed = false;
     std::unordered_set<std::string> names;  // of nodes that PreFilter left
     size_t row = 0;                         // where the last one found its place as it is
@@ -110,7 +112,8 @@ class GroupRun {
   };
 
   [[nodiscard]] uint64_t version_of(const Kind& kind, size_t row) const {
-    return kind.is_shared && !(kind.is_deaf && repelled_) ? spots_[row].version : version_;
+    const bool is_local = kind.is_shared && !(kind.is_deaf && repelled_) && !kind.is_blind;
+    return is_local ? spots_[row].version : version_;
   }
   NodeInfo& copy_at(size_t row);
   void begin(Kind& kind, Framework* framework, const plimsoll_pod& pod);
@@ -132,7 +135,9 @@ class GroupRun {
   uint64_t version_ = 1;
   // Pods with anti-affinity that were put on these rows, and run nowhere.
   std::vector<std::pair<const plimsoll_pod*, size_t>> repelling_;
-  bool repelled_ = false;  // there has been one
+  bool repelled_ = false;                          // there has been one
+  std::unordered_set<const plimsoll_pod*> blind_;  // pods of such kinds,
+  size_t blind_put_ = 0;                           // those that are put somewhere
   std::vector<Change> changes_;
   std::vector<std::unique_ptr<Kind>> kinds_;
   std::map<std::string, Kind*, std::less<>> by_signature_;

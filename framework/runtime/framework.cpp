@@ -147,6 +147,16 @@ uint32_t Framework::filter_aspects(PluginIndex plugin) const {
   return plugins_[plugin]->slots().filter_aspects;
 }
 
+bool Framework::is_blind_to_what_ifs(PluginIndex plugin) const {
+  const plimsoll_plugin& slots = plugins_[plugin]->slots();
+  const auto is_at = [&](ExtensionPoint point) {
+    return std::ranges::any_of(at(point), [&](const Slot& slot) { return slot.plugin == plugin; });
+  };
+  const bool counts =
+      is_at(ExtensionPoint::kReserve) || (slots.flags & PLIMSOLL_FLAG_COUNTS_ASSUMED_PODS) != 0;
+  return counts && (slots.add_pod == nullptr || !is_at(ExtensionPoint::kPreFilter));
+}
+
 uint32_t Framework::score_aspects(PluginIndex plugin) const {
   return plugins_[plugin]->slots().score_aspects;
 }

@@ -76,6 +76,9 @@ class Framework {
   // PLIMSOLL_ASPECT_*; 0: unknown.
   [[nodiscard]] uint32_t filter_aspects(PluginIndex plugin) const;
   [[nodiscard]] uint32_t score_aspects(PluginIndex plugin) const;
+  // It is told of pods that get a node (Reserve, COUNTS_ASSUMED_PODS), but not of those that a
+  // what-if adds.
+  [[nodiscard]] bool is_blind_to_what_ifs(PluginIndex plugin) const;
 
   // Whether what the plugin says of the pod rests on objects of this kind. One that does not say so
   // itself rests, for every pod, on all kinds that it watches.

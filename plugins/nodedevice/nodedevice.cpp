@@ -110,16 +110,56 @@ Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
 Status NodeDevice::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
   PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (attempt == nullptr) return {};
-  numa_.add_pod(attempt->numa, *attempt->demand, added, node);
-  if (!asks_for_devices(types_, added)) return {};
-  attempt->changes.add(node.slot(), *added, [&] { return demands_.read(added); });
+  const bool is_member = placer_.decision_on(added) != 0;
+  const Coming comes = coming(*attempt, added, node);
+  numa_.add_pod(attempt->numa, added, node, is_member, comes.zones);
+  if (asks_for_devices(types_, added))
+    attempt->changes.add(node.slot(), *added, is_member, [&] { return comes.devices; });
   return {};
+}
+
+NodeDevice::Coming NodeDevice::coming(const PodAttempt& attempt, Pod added, Node node) {
+  const uint64_t decision = placer_.decision_on(added);
+  if (decision == 0) return make_coming(attempt, added, node, false);
+  std::string key = std::to_string(decision) + "/" + std::to_string(node.slot()) + "/";
+  key += added.uid();
+  const auto describe = [&key](const auto* changes) {
+    key += '/';
+    if (changes == nullptr) return;
+    for (const auto& change : *changes) key.append(change.uid).append(change.net < 0 ? "-" : "+");
+  };
+  describe(attempt.changes.on(node.slot()));
+  describe(attempt.numa.changes.on(node.slot()));
+  if (last_coming_.first != key)
+    last_coming_ = {std::move(key), make_coming(attempt, added, node, true)};
+  return last_coming_.second;
+}
+
+NodeDevice::Coming NodeDevice::make_coming(const PodAttempt& attempt, Pod added, Node node,
+                                           bool is_member) {
+  const uint32_t slot = node.slot();
+  const auto demand = asks_for_devices(types_, added) ? demands_.read(added) : nullptr;
+  Allocation chosen;
+  if (is_member && demand != nullptr && !demand->request.empty()) {
+    if (fragmentation_) fragmentation_->reserve_on(node);
+    judge_.with_node(attempt, slot, [&](const NodeState* state) {
+      if (state == nullptr || state->unmanaged()) return;
+      static_cast<void>(numa_.allocate(*state, slot, added, *demand, {nullptr, &attempt.numa},
+                                       chosen, fragmentation_.get()));
+    });
+    if (fragmentation_) fragmentation_->reserve_on({});
+  }
+  Coming made;
+  made.zones = numa_.coming(attempt.numa, added, slot, is_member, chosen);
+  if (demand != nullptr)
+    made.devices = std::make_shared<const ComingPod>(ComingPod{*demand, std::move(chosen)});
+  return made;
 }
 
 Status NodeDevice::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
   PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (attempt == nullptr) return {};
-  numa_.remove_pod(attempt->numa, *attempt->demand, removed, node);
+  numa_.remove_pod(attempt->numa, removed, node);
   if (asks_for_devices(types_, removed)) attempt->changes.remove(node.slot(), *removed);
   return {};
 }

@@ -91,6 +91,14 @@ class NodeDevice {
  private:
   [[nodiscard]] FragmentationStrategy::Asked asked_in(const plimsoll_cycle& cycle) const;
 
+  // What a what-if adds. For a member of the group that is decided on devices are chosen as Reserve
+  // would.
+  struct Coming {
+    std::shared_ptr<const ComingPod> devices;  // null: it asks for none
+    std::shared_ptr<const LedgerPod> zones;
+  };
+  [[nodiscard]] Coming make_coming(const PodAttempt& attempt, Pod added, Node node, bool is_member);
+  [[nodiscard]] Coming coming(const PodAttempt& attempt, Pod added, Node node);
   // The pod's devices on the node, into the accounts and the Binding.
   Status take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt, Pod pod, Node node);
 
@@ -118,6 +126,8 @@ class NodeDevice {
   DemandReader demands_;
   GroupPlacer placer_;
   NodeJudge judge_;
+  // All kinds of members are told of each member that a dry run puts on a node.
+  std::pair<std::string, Coming> last_coming_;
   std::array<bool, 2> watched_{};  // PodGroups, by whose they are
 };
 

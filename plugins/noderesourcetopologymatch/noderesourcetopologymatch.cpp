@@ -124,7 +124,7 @@ bool NodeResourceTopologyMatch::fits_beside_nominated(Pod pod, Node node) const 
   for (Pod other : host_.nominated_pods(node.name())) {
     if (other->priority < pod->priority || other.uid() == pod.uid()) continue;
     const auto demand = demand_of(other);
-    if (demand) beside.add(node.slot(), *other, [&] { return demand; });
+    if (demand) beside.add(node.slot(), *other, false, [&] { return demand; });
   }
   const WhatIf::Changes* changes = changes_on(&beside, node);
   if (changes == nullptr) return true;
@@ -181,7 +181,8 @@ std::shared_ptr<const NodeResourceTopologyMatch::Demand> NodeResourceTopologyMat
 
 Status NodeResourceTopologyMatch::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
   const auto demand = demand_of(added);
-  if (demand) what_if_of(cycle).add(node.slot(), *added, [&] { return demand; });
+  const bool is_member = decision_.on(added) != 0;
+  if (demand) what_if_of(cycle).add(node.slot(), *added, is_member, [&] { return demand; });
   return Status::success();
 }
 
@@ -224,14 +225,17 @@ Judgement NodeResourceTopologyMatch::judge_changed(const WhatIf::Changes& change
                                                    Node node) const {
   if (by_kubelet()) {
     std::vector<plimsoll_str> without;
-    std::vector<LedgerAccess::Asked> with;
+    std::vector<LedgerAccess::Asked> with;  // members first
+    size_t together = 0;
     for (const WhatIf::Change& change : changes) {
       const bool there = ledger_->holds(node.slot(), change.uid);
       if (there && change.net < 0) without.push_back(str(change.uid));
-      if (!there && change.net > 0 && change.demand) with.push_back(change.demand->inquiry);
+      if (there || change.net <= 0 || !change.demand) continue;
+      with.push_back(change.demand->inquiry);
+      if (change.is_member) ++together;
     }
     if (without.empty() && with.empty()) return ledger_->judge(node.slot(), *asked.inquiry);
-    return ledger_->judge_changed(node.slot(), *asked.inquiry, without, with);
+    return ledger_->judge_changed(node.slot(), *asked.inquiry, without, with, together);
   }
   Judgement judgement;
   const bool fitting = fits_changed(changes, node, [&](const plimsoll_numa_node& zones) {

@@ -27,6 +27,7 @@
 #include "plugins/noderesourcetopologymatch/annotation_memo.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
+#include "plugins/topology/pod/group_decision.hpp"
 #include "plugins/topology/pod/pod_changes.hpp"
 #include "plugins/topology/pod/pod_memo.hpp"
 #include "plugins/topology/score/score.hpp"
@@ -42,6 +43,8 @@ class NodeResourceTopologyMatch {
   static constexpr uint16_t least_abi_minor = 1;  // the ledger's waits end by run_on_loop
 
   NodeResourceTopologyMatch(sdk::Host host, std::string_view args_json);
+
+  void start() { decision_.look(host_); }
 
   std::vector<plimsoll_event_interest> events();
   // Called right after the ledger got the event; or at the end of an attempt, about events during
@@ -133,6 +136,7 @@ class NodeResourceTopologyMatch {
 
   sdk::Host host_;
   MatchArgs args_;
+  GroupDecision decision_;
   mutable Refusals refusals_;
   LedgerAccess ledger_;
   mutable PodMemo<const Scored> scored_;

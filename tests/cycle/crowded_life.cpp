@@ -19,11 +19,10 @@ CrowdedLife::CrowdedLife(uint64_t seed, const Options& options)
       dice_(seed),
       living_(FullScheduler::Role::kLiving, cluster_, kBirthMs, {.pauses = options.groups_pause}) {
   for (size_t i = 0; i < options_.nodes; ++i) {
-    cluster_.kubelet(node_name(i)).zoned = dice_.below(3) > 0 && !options_.plain;
+    cluster_.kubelet(node_name(i)).zoned = dice_.below(3) > 0;
     cluster_.put(Kind::kNodes, roomy(node_name(i)));
     cluster_.report(node_name(i));
-    if (dice_.below(2) > 0 && !options_.plain)
-      cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
+    if (dice_.below(2) > 0) cluster_.put(Kind::kDevices, random_devices(dice_, node_name(i)));
   }
   put_first_storage(dice_, cluster_, options_.nodes);
   for (size_t i = 0; i < kShapes; ++i) shapes_.push_back(shape());
@@ -53,10 +52,6 @@ Json CrowdedLife::shape() {
   pod["spec"].erase("schedulingGates");
   pod["status"].erase("nominatedNodeName");
   pod["metadata"]["labels"].erase("wait");
-  if (options_.plain) {
-    pod["spec"].erase("volumes");
-    pod["metadata"]["annotations"].erase(kNumaAnnotation);
-  }
   return pod;
 }
 
@@ -86,7 +81,6 @@ void CrowdedLife::happen() {
       }
       return;
     case 2:
-      if (options_.plain) break;
       if (dice_.one_in(3) && options_.devices_go) {
         cluster_.remove(Kind::kDevices, node);
       } else {
@@ -166,6 +160,12 @@ void CrowdedLife::drop_waiting() {
   for (const auto& [name, pod] : cluster_.all(Kind::kPods))
     if (pod["spec"].value("nodeName", "").empty()) names.push_back(name);
   remove_pods(names);
+}
+
+void CrowdedLife::add_pods(const std::vector<Json>& pods) {
+  for (const Json& pod : pods) cluster_.put(Kind::kPods, pod);
+  deliver_all();
+  come_to_rest();
 }
 
 void CrowdedLife::remove_pods(const std::vector<std::string>& names) {

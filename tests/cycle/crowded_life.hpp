@@ -16,7 +16,6 @@ class CrowdedLife {
   struct Options {
     size_t nodes = 10;
     size_t most_pods = 150;
-    bool plain = false;         // without zones, devices and volumes
     bool devices_go = true;     // Device objects are deleted: which a fresh scheduler does not know
     bool groups_pause = false;  // see FullScheduler::Setup
   };
@@ -31,6 +30,8 @@ class CrowdedLife {
   // Nobody waits any more.
   void drop_waiting();
   void remove_pods(const std::vector<std::string>& names);
+  // All of them at once, and all that comes of them.
+  void add_pods(const std::vector<Json>& pods);
   // A pod, which has no name yet.
   [[nodiscard]] Json shape();
 
@@ -41,6 +42,11 @@ class CrowdedLife {
   [[nodiscard]] const RandomCluster& cluster() const { return cluster_; }
   [[nodiscard]] FullScheduler& scheduler() { return living_; }
   void settle();
+  // A second goes by.
+  void rest() {
+    living_.pass(1'000);
+    come_to_rest();
+  }
 
  private:
   [[nodiscard]] Json roomy(const std::string& name);

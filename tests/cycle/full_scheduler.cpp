@@ -360,6 +360,14 @@ const GroupTrial& FullScheduler::group_trial() {
       host().find_service<GroupDryRun>(GroupDryRun::kService, 1));
 }
 
+GroupDecision& FullScheduler::group_decision() {
+  return *static_cast<GroupDecision*>(
+      host()
+          .find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
+                                             PLIMSOLL_POD_GROUPS_VERSION)
+          ->self);
+}
+
 void FullScheduler::in_each_turn(std::function<bool()> visit) {
   scheduler_->post(Task{[this, visit = std::move(visit)]() mutable {
     if (visit()) in_each_turn(std::move(visit));

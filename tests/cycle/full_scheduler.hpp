@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "framework/cycle/groups/group_decision.hpp"
 #include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/inspect/snapshot.hpp"
 #include "framework/cycle/scheduler.hpp"
@@ -97,6 +98,7 @@ class FullScheduler {
   }
   // Dry runs of groups. On the loop.
   [[nodiscard]] const GroupTrial& group_trial();
+  [[nodiscard]] GroupDecision& group_decision();
   [[nodiscard]] static PodRef decoded_pod(const Json& pod);
   // Calls it on the loop, in each turn until it says false.
   void in_each_turn(std::function<bool()> visit);

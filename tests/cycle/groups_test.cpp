@@ -106,8 +106,34 @@ class Counter {
   static inline std::atomic<size_t> looks = 0;
 };
 
+// Takes one pod for each node; it is not told of those that a dry run puts there.
+class OneEach {
+ public:
+  static constexpr const char* kName = "OneEach";
+  explicit OneEach(const sdk::Host& host) : full_(host.reason("has one")) {}
+  sdk::Status filter(const plimsoll_cycle&, sdk::Pod, sdk::Nodes nodes,
+                     sdk::Verdicts verdicts) const {
+    for (size_t i = 0; i < nodes.size(); ++i)
+      if (taken_.contains(std::string(nodes[i].name())))
+        verdicts.set(i, sdk::Status::unschedulable(full_));
+    return sdk::Status::success();
+  }
+  sdk::Status reserve(plimsoll_cycle&, sdk::Pod, sdk::Node node) {
+    taken_.insert(std::string(node.name()));
+    return sdk::Status::success();
+  }
+  void unreserve(plimsoll_cycle&, sdk::Pod, std::string_view node) {
+    taken_.erase(std::string(node));
+  }
+
+ private:
+  uint32_t full_;
+  std::set<std::string> taken_;
+};
+
 struct WorldOptions {
   bool stepwise = true;
+  bool one_each = false;
   std::string fit_args{};
   std::string gang_args{};
   std::optional<std::string> coscheduling{};  // its args; nothing: it is not enabled
@@ -120,7 +146,8 @@ class World final : public ApiWriter {
   explicit World(const WorldOptions& wanted = {}) : stepwise_(wanted.stepwise) {
     modules_.add_builtin(builtin_modules());
     modules_.add_builtin(std::vector<StaticModule>{{Doorman::kName, "1", sdk::create_fn<Doorman>},
-                                                   {Counter::kName, "1", sdk::create_fn<Counter>}});
+                                                   {Counter::kName, "1", sdk::create_fn<Counter>},
+                                                   {OneEach::kName, "1", sdk::create_fn<OneEach>}});
     ProfileSpec& profile = profile_;
     profile.scheduler_name = "default-scheduler";
     for (const std::string& plugin : kPlugins) {
@@ -136,6 +163,10 @@ class World final : public ApiWriter {
     profile.at(ExtensionPoint::kPermit) = {{Doorman::kName}};
     auto& filters = profile.at(ExtensionPoint::kFilter);
     if (wanted.counts) filters.insert(filters.begin(), {Counter::kName});
+    if (wanted.one_each) {
+      filters.push_back({OneEach::kName});
+      profile.at(ExtensionPoint::kReserve).push_back({OneEach::kName});
+    }
     if (!wanted.gang_args.empty()) profile.args["GangScheduling"] = wanted.gang_args;
     if (!wanted.fit_args.empty()) profile.args["NodeResourcesFit"] = wanted.fit_args;
     for (PluginEntry& entry : profile.at(ExtensionPoint::kScore)) {
@@ -1255,6 +1286,25 @@ TEST_F(EvictionTest, WhoDoesNotGoAtLastIsNotWaitedForForEver) {
   members({high_of("x", "4")});
   EXPECT_EQ(evicted(), "a ");
   EXPECT_EQ(bound({"x"}), 1U);
+}
+
+class BlindEvictionTest : public EvictionTest {
+ protected:
+  BlindEvictionTest() : EvictionTest({.stepwise = false, .one_each = true}) {}
+};
+
+TEST_F(BlindEvictionTest, NobodyGoesWhereAPluginIsNotToldWhoComes) {
+  node("n", "4");
+  running("old", "4", "n", 10);
+  members({high_of("x", "2"), high_of("y", "2")});
+  EXPECT_EQ(evicted(), "");
+}
+
+TEST_F(BlindEvictionTest, OneWhoComesAloneIsJudged) {
+  node("n", "4");
+  running("old", "4", "n", 10);
+  members({high_of("x", "4")});
+  EXPECT_EQ(evicted(), "old ");
 }
 
 TEST_F(EvictionTest, WhoMustNotEvictDoesNot) {

@@ -26,27 +26,30 @@ namespace {
 using namespace sdk;
 using namespace volumes;
 
-// What one attempt needs. The last two are of a what-if: how many volumes of pods it adds.
+// How many volumes of pods a what-if adds to a node.
+struct Added {
+  std::map<CsiVolume, int64_t> volumes;
+  int64_t uncounted = 0;
+};
+
+// What one attempt needs.
 struct Demand {
   NewVolumes on_csi_node;
   NewVolumes elsewhere;
-  std::map<CsiVolume, int64_t> added;
-  int64_t uncounted_added = 0;
+  std::map<std::string, Added, std::less<>> added;  // by node
 };
 
 // The volumes of a node as they are, or as they would be in a what-if.
 class Attached {
  public:
-  Attached(const NodeVolumes* node, const Demand& demand) : node_(node), demand_(demand) {}
+  Attached(const NodeVolumes* node, const Added& added) : node_(node), added_(added) {}
 
   [[nodiscard]] bool has_uncounted() const {
-    return (node_ == nullptr ? 0 : static_cast<int64_t>(node_->uncounted)) +
-               demand_.uncounted_added >
-           0;
+    return (node_ == nullptr ? 0 : static_cast<int64_t>(node_->uncounted)) + added_.uncounted > 0;
   }
   [[nodiscard]] bool has(const CsiVolume& volume) const {
-    const auto added = demand_.added.find(volume);
-    return is_used(volume, added == demand_.added.end() ? 0 : added->second);
+    const auto added = added_.volumes.find(volume);
+    return is_used(volume, added == added_.volumes.end() ? 0 : added->second);
   }
   [[nodiscard]] int64_t count(const std::string& driver) const {
     int64_t sum = 0;
@@ -54,8 +57,8 @@ class Attached {
       const auto found = node_->count.find(driver);
       if (found != node_->count.end()) sum = found->second;
     }
-    auto added = demand_.added.lower_bound({driver, ""});
-    for (; added != demand_.added.end() && added->first.driver == driver; ++added) {
+    auto added = added_.volumes.lower_bound({driver, ""});
+    for (; added != added_.volumes.end() && added->first.driver == driver; ++added) {
       sum += is_used(added->first, added->second) - is_used(added->first, 0);
     }
     return sum;
@@ -72,7 +75,7 @@ class Attached {
   }
 
   const NodeVolumes* node_;
-  const Demand& demand_;
+  const Added& added_;
 };
 
 // Whether a driver's limit is higher than before; no limit and no driver count as 0. With
@@ -172,9 +175,11 @@ class NodeVolumeLimits {
     host_.set_state(cycle, demand_of(pod));
     return Status::success();
   }
-  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node) { return simulate(cycle, added, 1); }
-  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
-    return simulate(cycle, removed, -1);
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+    return simulate(cycle, added, node, 1);
+  }
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
+    return simulate(cycle, removed, node, -1);
   }
   Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
     const auto* demand = host_.state<Demand>(cycle);
@@ -210,18 +215,18 @@ class NodeVolumeLimits {
   }
 
   [[nodiscard]] Demand demand_of(Pod pod) const {
-    return {new_volumes(pod, storage_->objects, true),
-            new_volumes(pod, storage_->objects, false),
-            {},
-            0};
+    return {
+        new_volumes(pod, storage_->objects, true), new_volumes(pod, storage_->objects, false), {}};
   }
 
-  Status simulate(plimsoll_cycle& cycle, Pod pod, int sign) const {
+  Status simulate(plimsoll_cycle& cycle, Pod pod, Node node, int sign) const {
     auto* demand = host_.state<Demand>(cycle);
     if (demand == nullptr) return Status::success();
     const HeldVolumes held = held_volumes(pod, storage_->objects);
-    for (const CsiVolume& volume : held.volumes) demand->added[volume] += sign;
-    demand->uncounted_added += sign * static_cast<int64_t>(held.uncounted);
+    if (held.volumes.empty() && held.uncounted == 0) return Status::success();
+    Added& added = demand->added[std::string(node.name())];
+    for (const CsiVolume& volume : held.volumes) added.volumes[volume] += sign;
+    added.uncounted += sign * static_cast<int64_t>(held.uncounted);
     return Status::success();
   }
 
@@ -242,7 +247,10 @@ class NodeVolumeLimits {
     }
     if (!has_csi_node || wanted.volumes.empty()) return Status::success();
     if (!known->csi_node->is_readable) return Status::unresolvable(unreadable_);
-    return judge_limits(wanted.volumes, known->csi_node->drivers, Attached(known, demand));
+    static const Added kNothing;
+    const auto added = demand.added.find(node_name);
+    return judge_limits(wanted.volumes, known->csi_node->drivers,
+                        Attached(known, added == demand.added.end() ? kNothing : added->second));
   }
 
   // `wanted` is sorted by driver.
@@ -253,7 +261,10 @@ class NodeVolumeLimits {
       const std::string& driver = at->driver;
       const auto known = drivers.find(driver);
       int64_t added = 0;
-      for (; at != wanted.end() && at->driver == driver; ++at) added += !attached.has(*at);
+      // Pods of one signature are told of volumes that no node has by their number: which of them
+      // others bring does not count.
+      for (; at != wanted.end() && at->driver == driver; ++at)
+        added += !attached.has(*at) || !storage_->use.is_attached(*at);
       if (known == drivers.end() || !known->second || added == 0) continue;
       if (attached.has_uncounted()) return Status::unresolvable(uncounted_);
       if (attached.count(driver) + added > *known->second) return Status::unschedulable(exceeded_);

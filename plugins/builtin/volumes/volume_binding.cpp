@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "plugins/builtin/events.hpp"
@@ -24,11 +25,27 @@ using namespace volumes;
 // No node can attach more; a pod with more unbound claims than this would delay all others.
 constexpr size_t kMostDelayedClaims = 256;
 
+// What another pod, which a what-if adds, would be given there: what Reserve would assume.
+struct Planned {
+  std::string uid;
+  std::string node;
+  std::vector<std::string> claims;   // unbound ones; keys
+  std::vector<std::string> volumes;  // of them; names
+};
+
+// All kinds of members of a group are told of each member that a dry run puts on a node, one after
+// the other. Forgotten when an attempt or a dry run begins.
+struct LastPlanned {
+  VolumeNames gone;
+  Planned planned;
+};
+
 // What one attempt knows of the pod's claims. By name: objects may change during the attempt.
 struct PodVolumes {
   std::vector<std::string> claims;        // all; keys
   std::vector<std::string> bound;         // their volumes
   std::vector<SeenClaim> delayed;         // wait for their first consumer
+  std::vector<Planned> planned;           // in a what-if: only if claims are delayed
   std::shared_ptr<Reservation> reserved;  // null: there is nothing to write
 };
 
@@ -96,7 +113,27 @@ class VolumeBinding {
       return host_.failed(code, sorted.error().message);
     }
     host_.set_state(cycle, std::move(found));
+    last_ = {};
     return Status::success();
+  }
+
+  // Pods that run have their volumes, and keep them when they go.
+  Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
+    auto* pod = host_.state<PodVolumes>(cycle);
+    if (pod == nullptr || pod->delayed.empty()) return {};
+    VolumeNames gone = gone_volumes(*pod);
+    const bool is_known = last_.planned.uid == added.uid() && last_.planned.node == node.name();
+    if (!is_known || last_.gone != gone) {
+      last_.planned = planned(added, node, gone);
+      last_.gone = std::move(gone);
+    }
+    if (!last_.planned.claims.empty()) pod->planned.push_back(last_.planned);
+    return {};
+  }
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
+    if (auto* pod = host_.state<PodVolumes>(cycle); pod != nullptr)
+      std::erase_if(pod->planned, [&](const Planned& each) { return each.uid == removed.uid(); });
+    return {};
   }
 
   Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
@@ -113,9 +150,11 @@ class VolumeBinding {
     if (!pod->delayed.empty()) {
       const auto delayed = delayed_claims(storage_->objects, pod->delayed);
       if (!delayed) return failed("predicate", delayed.error().message);
-      VolumeFinder finder(storage_->objects, *delayed, sets);
+      const auto gone = gone_volumes(*pod);
+      VolumeFinder finder(storage_->objects, *delayed, sets, gone);
       for (uint32_t row = 0; row < nodes.size(); ++row) {
         if (faults[row] == kClosed) continue;
+        if (is_bound_elsewhere(*pod, nodes[row].name())) faults[row] |= kBindConflict;
         const uint8_t found = finder.faults_on(row);
         if (found == VolumeFinder::kFailed) return failed("predicate", finder.problem());
         faults[row] |= found;
@@ -195,6 +234,36 @@ class VolumeBinding {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
+  Planned planned(Pod added, Node node, const VolumeNames& gone) const {
+    Planned made{std::string(added.uid()), std::string(node.name()), {}, {}};
+    PodVolumes theirs;
+    if (!find_claims(added, theirs)) return made;
+    const auto delayed = delayed_claims(storage_->objects, theirs.delayed);
+    if (!delayed) return made;
+    for (const auto& [key, version] : theirs.delayed) made.claims.push_back(key);
+    NodePlan plan;
+    const OneNode one(node);
+    NodeSets sets(one.nodes());
+    VolumeFinder finder(storage_->objects, *delayed, sets, gone);
+    if (finder.faults_on(0, &plan) != 0) return made;
+    for (const auto& each : plan.bindings) made.volumes.emplace_back(each.volume->name());
+    return made;
+  }
+  static VolumeNames gone_volumes(const PodVolumes& pod) {
+    VolumeNames gone;
+    for (const Planned& each : pod.planned) gone.insert(each.volumes.begin(), each.volumes.end());
+    return gone;
+  }
+  // An unbound claim that two pods share is bound for the one that comes first. Its volume may be
+  // one that the other can reach from elsewhere: that is not looked at.
+  static bool is_bound_elsewhere(const PodVolumes& pod, std::string_view node) {
+    return std::ranges::any_of(pod.planned, [&](const Planned& each) {
+      return each.node != node && std::ranges::any_of(pod.delayed, [&](const SeenClaim& own) {
+               return std::ranges::find(each.claims, own.first) != each.claims.end();
+             });
+    });
+  }
+
   static constexpr StorageKinds kKinds{sdk::kPersistentVolumes, sdk::kPersistentVolumeClaims,
                                        sdk::kStorageClasses,    sdk::kCsiNodes,
                                        sdk::kCsiDrivers,        sdk::kCsiStorageCapacities};
@@ -382,6 +451,7 @@ class VolumeBinding {
   CounterMetric stage_errors_;
   std::array<uint32_t, 16> reasons_{};  // by faults
   Storage::Shared storage_;
+  LastPlanned last_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
       {str(sdk::kStorageClasses.resource), kAddUpdate, 0},

@@ -9,6 +9,7 @@
 #include <plimsoll/plugin.hpp>
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -51,10 +52,13 @@ struct NodePlan {
   std::vector<Provision> provisions;
 };
 
+using VolumeNames = std::set<std::string, std::less<>>;
+
 class VolumeFinder {
  public:
-  // `delayed` in the pod's order. All outlive this.
-  VolumeFinder(const StorageStore& store, const std::vector<DelayedClaim>& delayed, NodeSets& sets);
+  // `delayed` in the pod's order. `gone`: names of volumes that others get. All outlive this.
+  VolumeFinder(const StorageStore& store, const std::vector<DelayedClaim>& delayed, NodeSets& sets,
+               const VolumeNames& gone = {});
 
   // The faults of one row, or kFailed. `plan`: null, or what would be written; complete only
   // without faults.
@@ -86,8 +90,8 @@ class VolumeFinder {
     RowSet enough = RowSet::none();                                           // all of them
   };
 
-  void add_search(const DelayedClaim& delayed);
-  void add_candidates(Search& search);
+  void add_search(const DelayedClaim& delayed, const VolumeNames& gone);
+  void add_candidates(Search& search, const VolumeNames& gone);
   void add_provisioning(const PersistentVolumeClaim& claim);
   void find_places(Provisioning& made, const StorageClass& storage_class, int64_t bytes);
   void decides(const RowSet& rows);

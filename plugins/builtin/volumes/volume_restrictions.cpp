@@ -4,6 +4,8 @@
 //
 // Preemption sees which pod holds such a claim: unlike in kube-scheduler, the claim of the same
 // name in another namespace is another claim, and a pod counts once for it (docs/volumes.md).
+#include <plimsoll/pod_groups.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -151,7 +153,7 @@ class VolumeRestrictions {
       return host_.failed(PLIMSOLL_UNSCHEDULABLE_AND_UNRESOLVABLE, problem);
     }
     Exclusive exclusive = exclusive_of(pod);
-    if (exclusive.users == 0 && Disks(pod).empty()) return Status::skip();
+    if (!may_be_taken(exclusive, pod) && Disks(pod).empty()) return Status::skip();
     host_.set_state(cycle, std::move(exclusive));
     return Status::success();
   }
@@ -179,14 +181,15 @@ class VolumeRestrictions {
     return Status::success();
   }
 
-  // Claims matter only while one of them is taken. Then it matters which: where its user makes way,
-  // there is room.
+  // Claims matter only while one of them may be taken. Then it matters which: where its user makes
+  // way, there is room.
   Status sign(Pod pod, Sink& sink) {
     if (!problem_of(pod).empty()) return Status::skip();
     const Exclusive exclusive = exclusive_of(pod);
-    if (exclusive.users == 0 && Disks(pod).empty()) return Status::success();
+    const bool is_claim_signed = may_be_taken(exclusive, pod);
+    if (!is_claim_signed && Disks(pod).empty()) return Status::success();
     sink.put_value(exclusive.users);
-    if (exclusive.users > 0) {
+    if (is_claim_signed) {
       sink.put_field(pod.ns());
       for (const std::string& claim : exclusive.claims) sink.put_field(claim);
       sink.put_field({});
@@ -227,6 +230,14 @@ class VolumeRestrictions {
       exclusive.users += static_cast<int64_t>(storage_->use.users(key_of(pod.ns(), name)));
     }
     return exclusive;
+  }
+
+  // By a pod that uses it, or by another member of the group that is decided on.
+  [[nodiscard]] bool may_be_taken(const Exclusive& exclusive, Pod pod) const {
+    if (exclusive.claims.empty() || exclusive.users > 0) return !exclusive.claims.empty();
+    const auto* groups = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
+                                                                 PLIMSOLL_POD_GROUPS_VERSION);
+    return groups != nullptr && groups->decision(groups->self, &*pod, nullptr, nullptr) != 0;
   }
 
   // How many of these claims the other pod uses.

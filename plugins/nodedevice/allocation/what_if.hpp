@@ -4,8 +4,9 @@
 //
 // A pod that goes gives back exactly what the accounts hold for it: its minors and virtual
 // functions, or what is set aside because nobody knows them. A pod that comes gets the devices that
-// the allocator would choose for it now, the highest priority first. One for which there are not
-// enough yet (those that make room for it are still going) has as many set aside as it asks for.
+// were chosen for it, else those that the allocator would choose for it now, the highest priority
+// first. One for which there are not enough yet (those that make room for it are still going) has
+// as many set aside as it asks for.
 //
 // Pure; any thread that may read the accounts.
 
@@ -15,7 +16,14 @@
 
 namespace plimsoll::devices {
 
-using DeviceChanges = topology::PodChanges<PodDemand>;
+struct ComingPod {
+  PodDemand demand;
+  Allocation chosen;  // empty: none was
+};
+using DeviceChanges = topology::PodChanges<ComingPod>;
+
+// The node with nothing to give but these devices (of their types).
+[[nodiscard]] NodeState kept_to(NodeState node, const Allocation& within);
 
 [[nodiscard]] NodeState changed_node(const Accounts& accounts, const Allocator& allocator,
                                      const NodeLabels& labels, const NodeState& real,

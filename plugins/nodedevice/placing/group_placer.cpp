@@ -61,11 +61,6 @@ GroupPlacer::GroupPlacer(const sdk::Host& host, DeviceStore& store, const Alloca
       plans_(host.counter("pod_group_plans_total",
                           "How often all nodes were looked at for room for a pod group", {})) {}
 
-void GroupPlacer::start() {
-  groups_ = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
-                                                    PLIMSOLL_POD_GROUPS_VERSION);
-}
-
 std::string GroupPlacer::shape_of(Pod pod) const {
   std::string shape;
   for (const plimsoll_resource& request : pod.requests())
@@ -74,14 +69,14 @@ std::string GroupPlacer::shape_of(Pod pod) const {
 }
 
 void GroupPlacer::sign(Pod pod, sdk::Sink& sink) const {
-  const uint64_t decision = decision_on(pod);
+  const uint64_t decision = groups_.on(pod);
   if (decision == 0) return;
   sink.put_value(static_cast<int64_t>(decision));
   sink.put_field(shape_of(pod));
 }
 
 GroupAttempt GroupPlacer::begin(Pod pod) {
-  const uint64_t decision = decision_on(pod);
+  const uint64_t decision = groups_.on(pod);
   // Somebody may ask about another pod while a decision on a group pauses.
   if (decision == 0) return {};
   if (plan_ == nullptr || plan_->decision != decision) plan_ = make_plan(pod, decision);
@@ -97,7 +92,7 @@ std::shared_ptr<GroupPlan> GroupPlacer::make_plan(Pod pod, uint64_t decision) co
   plan->decision = decision;
   plan->spots.resize(host_.slot_count());
   std::vector<Pod> members;
-  groups_->decision(groups_->self, &*pod, &members, [](void* to, const plimsoll_pod* member) {
+  groups_.each_member(pod, &members, [](void* to, const plimsoll_pod* member) {
     static_cast<std::vector<Pod>*>(to)->emplace_back(member);
   });
   std::map<std::string, Seekers> shapes;

@@ -5,8 +5,6 @@
 //
 // Loop only, but for score(), which only reads.
 
-#include <plimsoll/pod_groups.h>
-
 #include <map>
 #include <memory>
 #include <plimsoll/plugin.hpp>
@@ -17,6 +15,7 @@
 #include "plugins/nodedevice/placing/group_plan.hpp"
 #include "plugins/nodedevice/rules/demand_reader.hpp"
 #include "plugins/nodedevice/store/device_store.hpp"
+#include "plugins/topology/pod/group_decision.hpp"
 
 namespace plimsoll::devices {
 
@@ -52,8 +51,10 @@ class GroupPlacer {
   GroupPlacer(const sdk::Host& host, DeviceStore& store, const Allocator& allocator,
               const DemandReader& demands);
 
-  void start();
+  void start() { groups_.look(host_); }
 
+  // On the pod's group; 0: there is none.
+  [[nodiscard]] uint64_t decision_on(sdk::Pod pod) const { return groups_.on(pod); }
   // No plan: the pod's group is not decided on.
   [[nodiscard]] GroupAttempt begin(sdk::Pod pod);
   // Everything that the scores of a member rest on beside its node.
@@ -69,9 +70,6 @@ class GroupPlacer {
   void unreserved(sdk::Pod pod);
 
  private:
-  [[nodiscard]] uint64_t decision_on(sdk::Pod pod) const {
-    return groups_ == nullptr ? 0 : groups_->decision(groups_->self, &*pod, nullptr, nullptr);
-  }
   [[nodiscard]] std::string shape_of(sdk::Pod pod) const;
   [[nodiscard]] std::shared_ptr<GroupPlan> make_plan(sdk::Pod pod, uint64_t decision) const;
 
@@ -79,8 +77,8 @@ class GroupPlacer {
   DeviceStore& store_;
   const Allocator& allocator_;
   const DemandReader& demands_;
-  const plimsoll_pod_groups* groups_ = nullptr;  // null: nobody keeps groups
-  std::shared_ptr<GroupPlan> plan_;              // of the last decision on a group
+  topology::GroupDecision groups_;
+  std::shared_ptr<GroupPlan> plan_;  // of the last decision on a group
   sdk::CounterMetric plans_;
 };
 

@@ -144,19 +144,6 @@ void measure(const DeviceTypes& types, const NodeRoom& room, Placement& placemen
 
 }  // namespace
 
-NodeState kept_to(NodeState node, const Allocation& within) {
-  uint32_t types = 0;
-  for (const DeviceShare& share : within) types |= 1U << share.type;
-  for (int t = 0; t < kMaxTypes; ++t) {
-    if ((types >> t & 1U) == 0) continue;
-    std::vector<int32_t> minors;
-    for (const DeviceShare& share : within)
-      if (share.type == t) minors.push_back(share.minor);
-    node.keep_only(t, minors);
-  }
-  return node;
-}
-
 Placement place_together(const DeviceTypes& types, const Allocator& allocator, const NodeRoom& room,
                          std::span<const Seekers> all) {
   Placement placement = place_in_order(allocator, room, all);

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "plugins/nodedevice/allocation/allocator.hpp"
+#include "plugins/nodedevice/allocation/what_if.hpp"
 
 namespace plimsoll::devices {
 
@@ -49,9 +49,6 @@ struct Placement {
 // get.
 [[nodiscard]] Placement place_together(const DeviceTypes& types, const Allocator& allocator,
                                        const NodeRoom& room, std::span<const Seekers> all);
-
-// The node with nothing to give but these devices (of their types).
-[[nodiscard]] NodeState kept_to(NodeState node, const Allocation& within);
 
 // 0 to 100: how good the node is for the first of `members` that need a place.
 [[nodiscard]] int64_t score_placement(const Placement& placement, size_t members, bool has_fellows);

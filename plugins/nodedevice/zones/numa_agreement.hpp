@@ -32,6 +32,9 @@ namespace plimsoll::devices {
 struct PodZones {
   ZoneSet all = 0;      // of the containers that stay; empty: not tied to zones, or not known
   bool spread = false;  // more of them than their sizes call for
+  // It is tied to zones, and which these are depends on where the pods are that a what-if takes
+  // away.
+  bool is_doubtful = false;
   // Of the containers that ask for devices of a type, or of what the kubelet itself hands out of
   // that type; empty: as `all`.
   std::array<ZoneSet, kMaxTypes> of_type{};

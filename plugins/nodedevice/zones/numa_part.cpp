@@ -34,19 +34,33 @@ Result<NumaSpec> NumaPart::spec_of(Pod pod) const {
   return parse_numa_spec(pod.annotation(kNumaAnnotation).value_or(""));
 }
 
-bool NumaPart::matters(const PodDemand& demand, uint32_t slot) const {
-  return may_refuse(demand, slot) || (!disabled_ && demand.numa.policy != NumaPolicy::kNone);
+// Zones also decide which devices pods get whom they do not refuse.
+bool NumaPart::matters(uint32_t slot) const {
+  return !disabled_ && store_.accounts().at_slot(slot) != nullptr;
 }
 
-void NumaPart::add_pod(NumaAttempt& attempt, const PodDemand& demand, Pod added, Node node) const {
-  if (!matters(demand, node.slot())) return;
-  attempt.changes.add(node.slot(), *added,
-                      [&] { return std::make_shared<const LedgerPod>(forecast_.ask(added)); });
+std::shared_ptr<const LedgerPod> NumaPart::coming(const NumaAttempt& attempt, Pod added,
+                                                  uint32_t slot, bool is_member,
+                                                  const Allocation& devices) const {
+  if (!matters(slot)) return nullptr;
+  LedgerPod comes = forecast_.ask(added);
+  if (is_member) {
+    const DeviceTypes& types = store_.accounts().types();
+    comes.zones = forecast_.zones(slot, added, comes, types, attempt.changes.on(slot)).all;
+    if (!devices.empty())
+      comes.of_devices = zones_of(*store_.accounts().at_slot(slot), devices) | comes.zones;
+  }
+  return std::make_shared<const LedgerPod>(std::move(comes));
 }
 
-void NumaPart::remove_pod(NumaAttempt& attempt, const PodDemand& demand, Pod removed,
-                          Node node) const {
-  if (matters(demand, node.slot())) attempt.changes.remove(node.slot(), *removed);
+void NumaPart::add_pod(NumaAttempt& attempt, Pod added, Node node, bool is_member,
+                       const std::shared_ptr<const LedgerPod>& comes) const {
+  if (!matters(node.slot())) return;
+  attempt.changes.add(node.slot(), *added, is_member, [&] { return comes; });
+}
+
+void NumaPart::remove_pod(NumaAttempt& attempt, Pod removed, Node node) const {
+  if (matters(node.slot())) attempt.changes.remove(node.slot(), *removed);
 }
 
 bool NumaPart::may_refuse(const PodDemand& demand, uint32_t slot) const {
@@ -68,6 +82,7 @@ uint32_t NumaPart::mismatch(const PodDemand& demand, uint32_t slot) const {
 
 NumaTerms NumaPart::terms(const NodeState& node, uint32_t slot, Pod pod, const PodDemand& demand,
                           const Question& question) const {
+  static const LedgerChanges::Changes kNone;
   NumaTerms terms;
   terms.spec = effective(demand.numa, store_.facts(slot).numa_policy);
   const LedgerChanges::Changes* changes =
@@ -77,6 +92,14 @@ NumaTerms NumaPart::terms(const NodeState& node, uint32_t slot, Pod pod, const P
                       store_.accounts().types(), changes);
   if (terms.spec.policy == NumaPolicy::kNone) return terms;
   terms.others = forecast_.others(slot, pod, changes);
+  const auto occupy = [&terms](ZoneSet zones) {
+    (std::has_single_bit(zones) ? terms.others.by_single : terms.others.by_spread) |= zones;
+  };
+  for (const LedgerChanges::Change& change : changes == nullptr ? kNone : *changes) {
+    if (change.net <= 0 || change.demand == nullptr) continue;
+    occupy(change.demand->zones);
+    occupy(change.demand->of_devices);
+  }
   // Pods with devices, of which the ledger may know nothing or only a part.
   store_.accounts().for_each_pod(slot, [&](std::string_view uid, const Allocation& shares) {
     const auto goes = [&](const LedgerChanges::Change& change) {
@@ -85,8 +108,7 @@ NumaTerms NumaPart::terms(const NodeState& node, uint32_t slot, Pod pod, const P
     const bool counts = uid != pod.uid() && (changes == nullptr ||
                                              std::none_of(changes->begin(), changes->end(), goes));
     if (!counts) return;
-    const ZoneSet zones = zones_of(node, shares) | forecast_.zones_on_record(uid);
-    (std::has_single_bit(zones) ? terms.others.by_single : terms.others.by_spread) |= zones;
+    occupy(zones_of(node, shares) | forecast_.zones_on_record(uid));
   });
   return terms;
 }
@@ -96,8 +118,13 @@ Verdict NumaPart::allocate(const NodeState& node, uint32_t slot, Pod pod, const 
                            SharedDeviceChoice* choice) const {
   const NodeLabels labels = store_.facts(slot).labels();
   if (disabled_) return allocator_.allocate(node, labels, demand, allocation, choice);
-  return allocate_in_zones(allocator_, node, labels, demand,
-                           terms(node, slot, pod, demand, question), allocation, choice);
+  const NumaTerms on = terms(node, slot, pod, demand, question);
+  const Verdict verdict =
+      allocate_in_zones(allocator_, node, labels, demand, on, allocation, choice);
+  if (!verdict.fits() || !on.pod.is_doubtful || !zones_may_refuse(on.spec, demand)) return verdict;
+  // Nobody is evicted in vain.
+  allocation = {};
+  return refuse(Reason::kNumaUnaligned, demand.request.types.front().type);
 }
 
 std::string NumaPart::explain(const NodeState& node, uint32_t slot, Pod pod,

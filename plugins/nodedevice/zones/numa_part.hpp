@@ -27,10 +27,14 @@ class NumaPart {
   [[nodiscard]] Result<NumaSpec> spec_of(sdk::Pod pod) const;
   // An attempt begins.
   void begin() { forecast_.look(); }
-  // A what-if, of any pod.
-  void add_pod(NumaAttempt& attempt, const PodDemand& demand, sdk::Pod added, sdk::Node node) const;
-  void remove_pod(NumaAttempt& attempt, const PodDemand& demand, sdk::Pod removed,
-                  sdk::Node node) const;
+  // A what-if, of any pod. `devices`: of a member of the group that is decided on, those that are
+  // chosen for it.
+  [[nodiscard]] std::shared_ptr<const LedgerPod> coming(const NumaAttempt& attempt, sdk::Pod added,
+                                                        uint32_t slot, bool is_member,
+                                                        const Allocation& devices) const;
+  void add_pod(NumaAttempt& attempt, sdk::Pod added, sdk::Node node, bool is_member,
+               const std::shared_ptr<const LedgerPod>& comes) const;
+  void remove_pod(NumaAttempt& attempt, sdk::Pod removed, sdk::Node node) const;
 
   // Whether zones can make the node refuse the pod; false: Allocator::check says all.
   [[nodiscard]] bool may_refuse(const PodDemand& demand, uint32_t slot) const;
@@ -65,7 +69,7 @@ class NumaPart {
  private:
   [[nodiscard]] NumaTerms terms(const NodeState& node, uint32_t slot, sdk::Pod pod,
                                 const PodDemand& demand, const Question& question) const;
-  [[nodiscard]] bool matters(const PodDemand& demand, uint32_t slot) const;
+  [[nodiscard]] bool matters(uint32_t slot) const;
 
   sdk::Host host_;
   const DeviceStore& store_;

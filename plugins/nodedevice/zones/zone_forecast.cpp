@@ -57,7 +57,7 @@ void ZoneForecast::look() {
 
 LedgerPod ZoneForecast::ask(Pod pod) const {
   if (ledger_ == nullptr) return {};
-  return {ledger_->inquire(*pod, topology::WithoutReport::kPass)};
+  return {ledger_->inquire(*pod, topology::WithoutReport::kPass), 0, 0};
 }
 
 ZoneForecast::WhatIf ZoneForecast::what_if(uint32_t slot,
@@ -80,6 +80,7 @@ PodZones ZoneForecast::zones(uint32_t slot, Pod pod, const LedgerPod& asked,
   if (ledger_ == nullptr || asked.inquiry == nullptr) return zones;
   const WhatIf then = what_if(slot, changes);
   const auto known = ledger_->ask().where(slot, *asked.inquiry, pod.uid(), then.without, then.with);
+  zones.is_doubtful = !known && !then.without.empty() && ledger_->ask().node(slot) != nullptr;
   if (!known) return zones;
   zones.spread = known->spread;
   const std::vector<uint32_t> by_container = types_asked(pod, types);

@@ -23,6 +23,10 @@ namespace plimsoll::devices {
 // A pod as the ledger is asked about it.
 struct LedgerPod {
   std::shared_ptr<topology::Inquiry> inquiry;
+  // Of a member of the group that is decided on, where a what-if puts it: the zones that its
+  // kubelet gives it, and those together with the ones of its devices.
+  ZoneSet zones = 0;
+  ZoneSet of_devices = 0;
 };
 // Pods that a what-if adds and takes away: all of them, not only those with devices.
 using LedgerChanges = topology::PodChanges<LedgerPod>;

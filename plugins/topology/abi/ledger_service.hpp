@@ -54,9 +54,10 @@ class LedgerAnswers {
   // Sets 1 for nodes where a simple test shows that the pod fits, 0 for all others: much faster
   // than judge_many(), which is for the others. `admitted` has the size of `slots`.
   virtual void admits_many(Slots slots, Inquiry& pod, uint8_t* admitted) const = 0;
-  // judge() after these pods are gone and those of `with` were admitted, in this order.
+  // judge() after these pods are gone and those of `with` were admitted, in this order. The first
+  // so many of them are bound together with the pod: the kubelet may see them in another order.
   [[nodiscard]] virtual Judgement judge_changed(uint32_t slot, Inquiry& pod, Uids without,
-                                                Pods with) const = 0;
+                                                Pods with, size_t together) const = 0;
   // The pod is refused now, but will fit, or may, after a report has shown what is already known.
   [[nodiscard]] virtual bool fits_soon(uint32_t slot, Inquiry& pod) const = 0;
   // Whether `fits` holds for the node after these pods are gone and a report has shown it, whatever
@@ -98,7 +99,7 @@ class LedgerService {
  public:
   static constexpr const char* kName = "plimsoll.io/numa-ledger";
   // One more with every change of this header, or of one that it includes.
-  static constexpr uint32_t kVersion = 14;
+  static constexpr uint32_t kVersion = 15;
 
   // Null: none is published. It is not to be used after ledger_gone().
   [[nodiscard]] static LedgerService* find(const sdk::Host& host) {

@@ -11,7 +11,7 @@
 
 namespace plimsoll::topology {
 
-// Whether that holds. False: it is not that simple.
-[[nodiscard]] bool lands_side_by_side(const NodeRecord& node, Inquiry& pod);
+// Whether that holds. False: it is not that simple. `since`: the node's, or that of a what-if.
+[[nodiscard]] bool lands_side_by_side(const NodeRecord& node, const Since& since, Inquiry& pod);
 
 }  // namespace plimsoll::topology

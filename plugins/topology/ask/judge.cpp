@@ -100,19 +100,24 @@ Judgement judge_since(const NodeRecord& node, const Since& since, Inquiry& pod) 
 }
 
 Judgement judge_what_if(const NodeRecord& node, Inquiry& pod, std::span<const plimsoll_str> without,
-                        std::span<const PodDemand* const> with) {
+                        Demands together, Demands with) {
   const NodeReport& report = node.report;
   const Timeline timeline(node, keys_of(without), &pod);
   if (!timeline.unknown) {
     Since since = timeline.replay(pod.scratch);
+    if (!together.empty() && since.clear()) since.sure = since.likely;
+    bring(*report.model, since.likely, together, pod.scratch);
+    for (const auto& demand : together) since.under_way.push_back({PodKey(), demand});
     bring(*report.model, since.likely, with, pod.scratch);
     if (!since.clear()) bring(*report.model, since.sure, with, pod.scratch);
+    if (!together.empty() && lands_side_by_side(node, since, pod)) return {};
     return judge_since(node, since, pod);
   }
   // A pod leaves from unknown zones: decide by counts, for every possible layout.
   Judgement first;
   const auto fits = [&](const plimsoll_numa_node& then) {
     NodeState state = state_of(*report.counts, then);
+    bring(*report.counts, state, together, pod.scratch);
     bring(*report.counts, state, with, pod.scratch);
     const Judgement judgement = judge_state(*report.counts, state, pod);
     if (first.fits()) first = judgement;
@@ -125,7 +130,9 @@ Judgement judge_what_if(const NodeRecord& node, Inquiry& pod, std::span<const pl
                                  : Release::Lay::kWherever;
   if (!fits_without(node, without, fits, lay)) return first.fits() ? uncertain() : first;
   // And pods that no report counts are where they are charged.
-  return node.since.bound.empty() && node.since.under_way.empty() ? Judgement() : uncertain();
+  const auto same = [&](const auto& demand) { return same_demand(*demand, *pod.demand); };
+  const bool known = node.since.bound.empty() && node.since.under_way.empty();
+  return known && std::ranges::all_of(together, same) ? Judgement() : uncertain();
 }
 
 // Pods that wait for the node are told when more is known of it.
@@ -163,21 +170,22 @@ Judgement judge(const NodeRecord& node, Inquiry& pod) {
   }
   if (node.stopped()) return told(node, uncertain());
   const Judgement judgement{node.lessons.verdict(*pod.demand), Judgement::kNoResource};
-  if (!judgement.fits() || lands_side_by_side(node, pod)) return told(node, judgement);
+  if (!judgement.fits() || lands_side_by_side(node, node.since, pod)) return told(node, judgement);
   const Judgement since = judge_since(node, node.since, pod);
   if (since.fits() || node.report.exact || !node.has_claims(pod.asker)) return told(node, since);
-  return told(node, judge_what_if(node, pod, {}, {}));  // it may be kept out by claims of its own
+  return told(node,
+              judge_what_if(node, pod, {}, {}, {}));  // it may be kept out by claims of its own
 }
 
 Judgement judge_changed(const NodeRecord& node, Inquiry& pod, std::span<const plimsoll_str> without,
-                        std::span<const PodDemand* const> with) {
+                        Demands together, Demands with) {
   if (!node.report.there || node.stopped()) return judge(node, pod);
   // Without victims the node is as it was when its kubelet refused such a pod.
   const Verdict known = node.lessons.verdict(*pod.demand);
   if (known == Verdict::kNotWholeCores || (known != Verdict::kFits && without.empty())) {
     return judge(node, pod);
   }
-  return told(node, judge_what_if(node, pod, without, with));
+  return told(node, judge_what_if(node, pod, without, together, with));
 }
 
 bool fits_without(const NodeRecord& node, std::span<const plimsoll_str> uids,

@@ -14,11 +14,12 @@ namespace plimsoll::topology {
 // report it is as Inquiry::without_report says, unless its object cannot be read.
 [[nodiscard]] Judgement judge(const NodeRecord& node, Inquiry& pod);
 
-// The same after the pods with these UIDs are gone and those of `with` were admitted, in this
-// order.
+// The same after the pods with these UIDs are gone, those of `together` were bound, which the
+// kubelet may see in another order, and those of `with` were admitted, in this order.
+using Demands = std::span<const std::shared_ptr<const kubelet::PodDemand>>;
 [[nodiscard]] Judgement judge_changed(const NodeRecord& node, Inquiry& pod,
-                                      std::span<const plimsoll_str> without,
-                                      std::span<const kubelet::PodDemand* const> with);
+                                      std::span<const plimsoll_str> without, Demands together,
+                                      Demands with);
 
 // Usually the counts of the node's only state are enough. Returns false if there is no quick
 // answer.

@@ -15,10 +15,10 @@ using kubelet::PodDemand;
 
 namespace {
 
-std::vector<const PodDemand*> demands_of(LedgerAnswers::Pods pods) {
-  std::vector<const PodDemand*> demands;
+std::vector<std::shared_ptr<const PodDemand>> demands_of(LedgerAnswers::Pods pods) {
+  std::vector<std::shared_ptr<const PodDemand>> demands;
   for (const auto& pod : pods) {
-    if (pod != nullptr) demands.push_back(pod->demand.get());
+    if (pod != nullptr) demands.push_back(pod->demand);
   }
   return demands;
 }
@@ -90,10 +90,12 @@ Judgement Questions::judge(uint32_t slot, Inquiry& pod) const {
   return node == nullptr ? Judgement() : topology::judge(*node, pod);
 }
 
-Judgement Questions::judge_changed(uint32_t slot, Inquiry& pod, Uids without, Pods with) const {
+Judgement Questions::judge_changed(uint32_t slot, Inquiry& pod, Uids without, Pods with,
+                                   size_t together) const {
   const NodeRecord* node = nodes_.in(slot);
   if (!pod.matters() || node == nullptr) return {};
-  return topology::judge_changed(*node, pod, without, demands_of(with));
+  const auto bound = demands_of(with.first(together));
+  return topology::judge_changed(*node, pod, without, bound, demands_of(with.subspan(together)));
 }
 
 bool Questions::fits_soon(uint32_t slot, Inquiry& pod) const {
@@ -103,7 +105,7 @@ bool Questions::fits_soon(uint32_t slot, Inquiry& pod) const {
   if (node.stopped()) return true;
   if (!node.since.clear() && judge(slot, pod).verdict == Verdict::kUncertain) return true;
   if (glance.view->leaving == 0) return false;
-  const Verdict then = judge_changed(slot, pod, {}, {}).verdict;
+  const Verdict then = judge_changed(slot, pod, {}, {}, 0).verdict;
   return then == Verdict::kFits || then == Verdict::kUncertain;
 }
 

@@ -47,8 +47,8 @@ class Questions final : public LedgerAnswers {
   [[nodiscard]] Judgement judge(uint32_t slot, Inquiry& pod) const override;
   void judge_many(Slots slots, Inquiry& pod, std::span<Judgement> judgements) const override;
   void admits_many(Slots slots, Inquiry& pod, uint8_t* admitted) const override;
-  [[nodiscard]] Judgement judge_changed(uint32_t slot, Inquiry& pod, Uids without,
-                                        Pods with) const override;
+  [[nodiscard]] Judgement judge_changed(uint32_t slot, Inquiry& pod, Uids without, Pods with,
+                                        size_t together) const override;
   [[nodiscard]] bool fits_soon(uint32_t slot, Inquiry& pod) const override;
   [[nodiscard]] bool fits_without(uint32_t slot, Uids uids, const Fits& fits) const override;
   [[nodiscard]] const plimsoll_numa_use* use(uint32_t slot, Inquiry& pod) const override;

@@ -45,7 +45,7 @@ bool Ledger::has_room(NodeRecord& node, const plimsoll_pod& pod, Inquiry& inquir
     own.emplace_back(&held->second, node.claims.extract(held->second.claim));
   }
   if (own.empty()) return false;
-  const bool fits = ask().judge_changed(node.slot, inquiry, {}, {}).fits();
+  const bool fits = ask().judge_changed(node.slot, inquiry, {}, {}, 0).fits();
   for (auto& [held, claim] : own) held->claim = node.claims.insert(std::move(claim));
   return fits;
 }

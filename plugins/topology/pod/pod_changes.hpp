@@ -4,7 +4,8 @@
 //
 // Only the difference is kept; Filter evaluates it. Each pod has a count per node: AddPod raises
 // it, RemovePod lowers it, and a pod with count 0 is dropped. So AddPod and RemovePod are exact
-// inverses, and their order does not matter.
+// inverses, and their order does not matter; but members of the group that is decided on take their
+// places in the order in which they are added.
 //
 // A plain value in the cycle's state. Copies share their data per node until one of them changes it
 // (preemption copies it for every candidate node). Changed on the loop only.
@@ -28,17 +29,19 @@ class PodChanges {
     std::string uid;
     int32_t priority = 0;
     int net = 0;                           // below 0: taken away; above: added
+    bool is_member = false;                // it comes in one decision with the pod that asks
     std::shared_ptr<const Demand> demand;  // of a pod that was added
   };
-  using Changes = std::vector<Change>;  // by priority, highest first, then by UID
+  // Members as they were added, then the others by priority, highest first, and UID.
+  using Changes = std::vector<Change>;
 
   // `demand()` gives a shared_ptr<const Demand>; called if the pod is new to the node.
   template <typename MakeDemand>
-  void add(uint32_t slot, const plimsoll_pod& pod, const MakeDemand& demand) {
-    count(slot, pod, +1, demand);
+  void add(uint32_t slot, const plimsoll_pod& pod, bool is_member, const MakeDemand& demand) {
+    count(slot, pod, +1, is_member, demand);
   }
   void remove(uint32_t slot, const plimsoll_pod& pod) {
-    count(slot, pod, -1, [] { return nullptr; });
+    count(slot, pod, -1, false, [] { return nullptr; });
   }
 
   // Null: the node is unchanged.
@@ -58,11 +61,13 @@ class PodChanges {
 
   // The order in which pods of one node would be placed.
   static bool before(const Change& a, const Change& b) {
+    if (a.is_member || b.is_member) return a.is_member && !b.is_member;
     return a.priority != b.priority ? a.priority > b.priority : a.uid < b.uid;
   }
 
   template <typename MakeDemand>
-  void count(uint32_t slot, const plimsoll_pod& pod, int by, const MakeDemand& demand) {
+  void count(uint32_t slot, const plimsoll_pod& pod, int by, bool is_member,
+             const MakeDemand& demand) {
     const auto node = nodes_.begin() + (find(slot) - nodes_.cbegin());
     const bool known = node != nodes_.end() && node->first == slot;
     Changes changes = known ? *node->second : Changes();
@@ -70,7 +75,7 @@ class PodChanges {
     const auto at = std::find_if(changes.begin(), changes.end(),
                                  [uid](const Change& change) { return change.uid == uid; });
     if (at == changes.end()) {
-      Change change{std::string(uid), pod.priority, by, demand()};
+      Change change{std::string(uid), pod.priority, by, is_member, demand()};
       changes.insert(std::upper_bound(changes.begin(), changes.end(), change, before),
                      std::move(change));
     } else if ((at->net += by) == 0) {

@@ -167,9 +167,9 @@ void take_roomiest(const NodeModel& model, NodeState& state, const PodDemand& po
   }
 }
 
-void bring(const NodeModel& model, NodeState& state, std::span<const PodDemand* const> pods,
-           kubelet::Scratch& scratch) {
-  for (const PodDemand* pod : pods) {
+void bring(const NodeModel& model, NodeState& state,
+           std::span<const std::shared_ptr<const PodDemand>> pods, kubelet::Scratch& scratch) {
+  for (const auto& pod : pods) {
     if (!admit_and_start(model, state, *pod, scratch).admitted()) {
       take_roomiest(model, state, *pod);
     }

@@ -31,7 +31,8 @@ void take_roomiest(const kubelet::NodeModel& model, kubelet::NodeState& state,
 
 // Admits `pods` one after the other. A pod that would be refused takes what is left.
 void bring(const kubelet::NodeModel& model, kubelet::NodeState& state,
-           std::span<const kubelet::PodDemand* const> pods, kubelet::Scratch& scratch);
+           std::span<const std::shared_ptr<const kubelet::PodDemand>> pods,
+           kubelet::Scratch& scratch);
 
 // Whether a kubelet treats both pods the same; names of containers do not count.
 [[nodiscard]] bool same_demand(const kubelet::PodDemand& a, const kubelet::PodDemand& b);

@@ -88,6 +88,30 @@ class MatchWhatIf : public ::testing::Test {
 
 constexpr const char* kRefused = "cannot align container (cpu)";
 
+// a, b, c and the pod fit in this order; were the kubelet to see the pod and c first, b would not.
+TEST_F(MatchWhatIf, MembersOfItsGroupAreBoundTogetherWithThePod) {
+  static uint64_t decision = 0;
+  plimsoll_pod_groups groups{};
+  groups.size = sizeof groups;
+  groups.decision = [](void*, const plimsoll_pod*, void*, auto) { return decision; };
+  ASSERT_TRUE(
+      host_.handle().publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION, &groups));
+  plugin_.plugin().start();
+  report(0, {16, 16}, {});
+  const PodRef pod = this->pod("p", 6);
+  const std::vector<PodRef> others{this->pod("a", 12), this->pod("b", 10), this->pod("c", 4)};
+  for (const uint64_t number : {0, 1}) {
+    decision = number;
+    FakeCycle cycle;
+    ASSERT_EQ(plugin_.pre_filter(cycle, Pod(pod.get())).code, PLIMSOLL_SUCCESS);
+    for (const PodRef& other : others) add(cycle, pod, other, 0);
+    EXPECT_EQ(filter(cycle, pod, 0),
+              decision == 0 ? "ok" : "cannot align pod for sure before the node's next report");
+    for (const PodRef& other : others) remove(cycle, pod, other, 0);
+    EXPECT_EQ(filter(cycle, pod, 0), "ok");
+  }
+}
+
 TEST_F(MatchWhatIf, AVictimsZoneIsFreeInTheCopyOnly) {
   report(0, {16, 16}, {});
   const PodRef victim = bound(0, "victim", 12);

@@ -185,7 +185,7 @@ TEST_F(LedgerClaims, AClaimIsItsPodsAloneWhetherThePodIsThereOrNot) {
   const PodRef other = scene_.pod(guaranteed("third", 14));
   const auto changed = [&](const PodRef& asked) {
     Inquiry inquiry(*asked);
-    return ledger_.ask().judge_changed(kSlot, inquiry, {}, {}).verdict;
+    return ledger_.ask().judge_changed(kSlot, inquiry, {}, {}, 0).verdict;
   };
   EXPECT_EQ(changed(pod), Verdict::kFits);
   EXPECT_EQ(changed(other), Verdict::kCannotAlignContainer);

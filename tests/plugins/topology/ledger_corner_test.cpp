@@ -348,7 +348,7 @@ TEST_F(LedgerCorner, WhatGoesFromUnknownPlacesDependsOnThePolicy) {
   const auto asked_fits = [&](int cpus) {
     const PodRef pod = scene_.pod(spec("asked", cpus));
     Inquiry inquiry(*pod);
-    return ledger_.ask().judge_changed(kSlot, inquiry, uids, {}).fits();
+    return ledger_.ask().judge_changed(kSlot, inquiry, uids, {}, 0).fits();
   };
   report({"10", "10"}, {"goes", "stays"}, "single-numa-node");
   EXPECT_TRUE(ledger_.ask().fits_without(kSlot, uids, some_zone_has(16)));

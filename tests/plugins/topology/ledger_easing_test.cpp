@@ -131,8 +131,8 @@ TEST_F(LedgerEasing, WhatIfsAreToldToWaitToo) {
   const PodRef nominated = scene_.pod(guaranteed("nominated", 1));
   Inquiry inquiry(*pod);
   const std::vector<std::shared_ptr<Inquiry>> with{std::make_shared<Inquiry>(*nominated)};
-  ASSERT_EQ(ledger_.ask().judge_changed(kSlot, inquiry, {}, {}).verdict, Verdict::kUncertain);
-  EXPECT_NE(ledger_.ask().judge_changed(kSlot, inquiry, {}, with).verdict, Verdict::kFits);
+  ASSERT_EQ(ledger_.ask().judge_changed(kSlot, inquiry, {}, {}, 0).verdict, Verdict::kUncertain);
+  EXPECT_NE(ledger_.ask().judge_changed(kSlot, inquiry, {}, with, 0).verdict, Verdict::kFits);
   bound(spec("c", 1));
   EXPECT_TRUE(eased());
 }

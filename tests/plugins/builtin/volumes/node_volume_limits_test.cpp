@@ -228,6 +228,32 @@ TEST_F(NodeVolumeLimitsTest, WhatIfsAddAndRemoveVolumes) {
   EXPECT_EQ(plugin_.filter(cycle, pod, node_), kExceeded);
 }
 
+TEST_F(NodeVolumeLimitsTest, AWhatIfChangesNoOtherNode) {
+  FakePod there("ns/there");
+  add_claim(there, "a");
+  plugin_.assigned(there, "n");
+  FakePod pod("ns/pod");
+  add_claim(pod, "b");
+  FakeCycle cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+  const auto& slots = plugin_.slots();
+  slots.remove_pod(slots.self, cycle.get(), &pod.get(), &there.get(), &other_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), kExceeded);
+}
+
+// A dry run of a group asks for all pods of a signature at once.
+TEST_F(NodeVolumeLimitsTest, AVolumeThatOnlyAWhatIfAddsCountsForEachPod) {
+  FakePod pod("ns/pod");
+  add_claim(pod, "a");
+  FakePod added("ns/added");
+  add_claim(added, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+  const auto& slots = plugin_.slots();
+  slots.add_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &node_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), kExceeded);
+}
+
 TEST_F(NodeVolumeLimitsTest, PodsWithAsManyNewVolumesAreAlike) {
   FakePod a("ns/a");
   add_claim(a, "a");

@@ -197,6 +197,28 @@ TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
   EXPECT_EQ(host_.requeued, 1) << "it had nothing";
 }
 
+TEST_F(VolumeBindingTest, APodThatAWhatIfAddsTakesItsVolumes) {
+  put(volume_json("pv"));
+  for (const char* claim : {"a", "b"}) put(claim_json(claim));
+  FakePod pod("team/p"), added("team/added"), sharing("team/sharing");
+  with_claim(pod, "a");
+  with_claim(added, "b");
+  with_claim(sharing, "a");
+  FakeCycle cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+  const auto& slots = plugin_.slots();
+  slots.add_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &other_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), kNoVolume);
+  slots.remove_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &other_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
+  slots.add_pod(slots.self, cycle.get(), &pod.get(), &sharing.get(), &node_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, other_), kNoVolume)
+      << "the claim is bound on the other node";
+  slots.remove_pod(slots.self, cycle.get(), &pod.get(), &sharing.get(), &node_.get());
+  EXPECT_EQ(plugin_.filter(cycle, pod, other_), "");
+  EXPECT_EQ(state().assumed(), 0U);
+}
+
 // What is assumed for a claim that two pods share ends with the second of them.
 TEST_F(VolumeBindingTest, UndoingOnePodLeavesWhatAnotherRestsOn) {
   put(volume_json("pv"));

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <plimsoll/pod_groups.h>
 
 #include "plugins/builtin/plugins.hpp"
 #include "tests/plugins/builtin/volumes/plugin_on_fake_host.hpp"
@@ -63,6 +64,28 @@ TEST_F(VolumeRestrictionsTest, OnlyAVictimThatUsesTheClaimFreesIt) {
   EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
   change(cycle, pod, holder, true);
   EXPECT_NE(plugin_.filter(cycle, pod, node_), "");
+}
+
+// Another member of the group that is decided on may take a claim that nobody uses yet.
+TEST_F(VolumeRestrictionsTest, AMemberTakesAClaimFromAnotherInAWhatIf) {
+  plimsoll_pod_groups groups{};
+  groups.size = sizeof groups;
+  groups.decision = [](void*, const plimsoll_pod*, void*, auto) { return uint64_t{1}; };
+  ASSERT_TRUE(
+      host_.handle().publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION, &groups));
+  FakePod pod("ns/pod");
+  pod.volume("persistentVolumeClaim", "own");
+  FakePod added("ns/added");
+  added.volume("persistentVolumeClaim", "own");
+  FakePod other("ns/other");
+  other.volume("persistentVolumeClaim", "shared");
+  EXPECT_NE(plugin_.sign(pod), plugin_.sign(other));
+  FakeCycle cycle;
+  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+  change(cycle, pod, added, true);
+  EXPECT_NE(plugin_.filter(cycle, pod, node_), "");
+  change(cycle, pod, added, false);
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
 }
 
 TEST_F(VolumeRestrictionsTest, PodsAreAlikeButForTheirDisksAndATakenClaim) {

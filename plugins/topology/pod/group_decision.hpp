@@ -1,0 +1,27 @@
+#pragma once
+// Which group of pods the scheduler decides on (<plimsoll/pod_groups.h>). Scheduler loop only.
+
+#include <plimsoll/pod_groups.h>
+
+#include <plimsoll/host.hpp>
+
+namespace plimsoll::topology {
+
+class GroupDecision {
+ public:
+  void look(const sdk::Host& host) {
+    groups_ = host.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
+                                                     PLIMSOLL_POD_GROUPS_VERSION);
+  }
+  // The number of the decision on the pod's group; 0: it is not decided on.
+  [[nodiscard]] uint64_t on(sdk::Pod pod) const { return each_member(pod, nullptr, nullptr); }
+  uint64_t each_member(sdk::Pod pod, void* ctx,
+                       void (*add)(void* ctx, const plimsoll_pod* member)) const {
+    return groups_ == nullptr ? 0 : groups_->decision(groups_->self, &*pod, ctx, add);
+  }
+
+ private:
+  const plimsoll_pod_groups* groups_ = nullptr;
+};
+
+}  // namespace plimsoll::topology
