@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "framework/base/json_field.hpp"
 #include "lab/sandbox/admission/pod_rules.hpp"
@@ -105,16 +106,20 @@ Arrivals::Arrivals(const std::vector<std::string>& texts, std::vector<std::strin
       comes = seconds_in(metadata, kArriveSecondsAnnotation, "comes at once", notes).value_or(0);
       goes = seconds_in(metadata, kLeaveSecondsAnnotation, "stays", notes);
     }
-    coming_.push_back({comes, text});
-    if (goes) coming_.push_back({std::max(comes, *goes), text, true});
+    const bool is_pod = text.find(R"("kind":"Pod")") != std::string::npos ||
+                        text.find(R"("kind": "Pod")") != std::string::npos;
+    coming_.push_back({comes, text, is_pod});
+    if (goes) coming_.push_back({std::max(comes, *goes), text, is_pod, true});
   }
-  std::stable_sort(coming_.begin(), coming_.end(),
-                   [](const Arrival& a, const Arrival& b) { return a.seconds < b.seconds; });
+  std::stable_sort(coming_.begin(), coming_.end(), [](const Arrival& a, const Arrival& b) {
+    return std::pair(a.seconds, a.is_pod) < std::pair(b.seconds, b.is_pod);
+  });
 }
 
 Arrivals::Batch Arrivals::take(double seconds) {
   Batch batch;
-  while (!coming_.empty() && coming_.front().seconds <= seconds) {
+  const bool pods = !coming_.empty() && coming_.front().is_pod;
+  while (!coming_.empty() && coming_.front().seconds <= seconds && coming_.front().is_pod == pods) {
     Arrival& first = coming_.front();
     (first.goes ? batch.go : batch.come).push_back(std::move(first.text));
     coming_.pop_front();

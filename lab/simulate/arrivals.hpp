@@ -24,11 +24,13 @@ class Arrivals {
     [[nodiscard]] bool empty() const { return come.empty() && go.empty(); }
   };
 
-  // Objects as JSON texts, in the order of their file; objects with the same time keep that order.
+  // Objects as JSON texts, in the order of their file. Of those with the same time pods come last,
+  // since the watches of two kinds keep no order; otherwise they keep that of the file.
   // A time that is none is noted, and the object comes at once, or stays.
   Arrivals(const std::vector<std::string>& texts, std::vector<std::string>& notes);
 
-  // The objects that come and go up to `seconds`, in order; each is returned once.
+  // The objects that come and go up to `seconds`, in order; each is returned once. Pods are not
+  // returned together with what comes before them: first the scheduler is to know of that.
   [[nodiscard]] Batch take(double seconds);
   // When the next one comes or goes; null: all have.
   [[nodiscard]] std::optional<double> next() const;
@@ -39,6 +41,7 @@ class Arrivals {
   struct Arrival {
     double seconds = 0;
     std::string text;
+    bool is_pod = false;
     bool goes = false;
   };
   std::deque<Arrival> coming_;
