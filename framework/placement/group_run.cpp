@@ -174,8 +174,7 @@ bool GroupRun::passes(const Kind& kind, const CycleContext& cycle, const plimsol
   if (looks_left_ > 0) --looks_left_;
   const bool glances = ++looks_ > GroupTrial::kLooksInAnyCase && looks_ % kLooksPerGlance == 0;
   if (glances && slice_.worked_ms() >= until_ms_) looks_left_ = 0;
-  return !(kind.is_blind && blind_put_ > 0) &&
-         kind.framework->run_filters_on(cycle, pod, *node.abi()).ok() &&
+  return kind.framework->run_filters_on(cycle, pod, *node.abi()).ok() &&
          !(kind.is_deaf && is_repelled(pod, node));
 }
 
@@ -197,7 +196,7 @@ bool GroupRun::is_repelled(const plimsoll_pod& pod, const NodeInfo& node) {
 }
 
 bool GroupRun::passes(Kind& kind, const plimsoll_pod& pod, size_t row) {
-  if (!kind.is_possible) return false;
+  if (!can_be_judged(kind)) return false;
   const NodeInfo& node = node_at(row);
   if (kind.is_narrowed && !kind.names.contains(node.name())) return false;
   return passes(kind, *kind.cycle, pod, node);
@@ -246,7 +245,7 @@ const GroupRun::Trial& GroupRun::trial(Kind& kind, const plimsoll_pod& pod, size
   known.evicts.clear();
   known.cost = {};
   known.fits = false;
-  if (kind.is_possible) look_for_victims(kind, pod, row, known);
+  if (can_be_judged(kind)) look_for_victims(kind, pod, row, known);
   return known;
 }
 

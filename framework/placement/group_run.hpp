@@ -115,6 +115,9 @@ class GroupRun {
     const bool is_local = kind.is_shared && !(kind.is_deaf && repelled_) && !kind.is_blind;
     return is_local ? spots_[row].version : version_;
   }
+  [[nodiscard]] bool can_be_judged(const Kind& kind) const {
+    return kind.is_possible && !(kind.is_blind && blind_put_ > 0);
+  }
   NodeInfo& copy_at(size_t row);
   void begin(Kind& kind, Framework* framework, const plimsoll_pod& pod);
   bool tell(Kind& kind, CycleContext& cycle, const Change& change) const;

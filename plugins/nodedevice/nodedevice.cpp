@@ -100,6 +100,7 @@ Status NodeDevice::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   if (fragmentation_ && pod.node_name().empty())
     fragmentation_->waits(pod, attempt.demand ? &attempt.demand->request : nullptr);
   if (attempt.demand == nullptr) return Status::skip();
+  attempt.numa.is_member = placer_.decision_on(pod) != 0;
   store_.refresh_numbers();
   attempt.plan = std::make_shared<const QuickPlan>(judge_.plan(*attempt.demand));
   if (!attempt.demand->request.empty()) attempt.group = placer_.begin(pod);
@@ -111,10 +112,16 @@ Status NodeDevice::add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
   PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (attempt == nullptr) return {};
   const bool is_member = placer_.decision_on(added) != 0;
-  const Coming comes = coming(*attempt, added, node);
-  numa_.add_pod(attempt->numa, added, node, is_member, comes.zones);
+  std::optional<Coming> known;
+  const auto comes = [&]() -> const Coming& {
+    if (!known) known = coming(*attempt, added, node);
+    return *known;
+  };
+  if (is_member) comes();  // before any account has it
+  numa_.add_pod(attempt->numa, *attempt->demand, added, node, is_member,
+                [&] { return comes().zones; });
   if (asks_for_devices(types_, added))
-    attempt->changes.add(node.slot(), *added, is_member, [&] { return comes.devices; });
+    attempt->changes.add(node.slot(), *added, is_member, [&] { return comes().devices; });
   return {};
 }
 
@@ -159,7 +166,7 @@ NodeDevice::Coming NodeDevice::make_coming(const PodAttempt& attempt, Pod added,
 Status NodeDevice::remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
   PodAttempt* attempt = host_.state<PodAttempt>(cycle);
   if (attempt == nullptr) return {};
-  numa_.remove_pod(attempt->numa, removed, node);
+  numa_.remove_pod(attempt->numa, *attempt->demand, removed, node);
   if (asks_for_devices(types_, removed)) attempt->changes.remove(node.slot(), *removed);
   return {};
 }

@@ -24,10 +24,10 @@
 #include <string_view>
 #include <vector>
 
+#include "plugins/groups/group_decision.hpp"
 #include "plugins/noderesourcetopologymatch/annotation_memo.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
-#include "plugins/topology/pod/group_decision.hpp"
 #include "plugins/topology/pod/pod_changes.hpp"
 #include "plugins/topology/pod/pod_memo.hpp"
 #include "plugins/topology/score/score.hpp"
@@ -136,7 +136,7 @@ class NodeResourceTopologyMatch {
 
   sdk::Host host_;
   MatchArgs args_;
-  GroupDecision decision_;
+  groups::GroupDecision decision_;
   mutable Refusals refusals_;
   LedgerAccess ledger_;
   mutable PodMemo<const Scored> scored_;

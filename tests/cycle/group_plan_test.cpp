@@ -308,17 +308,21 @@ class Plans {
     Dice& dice = life_.dice();
     // As in an attempt on the group of those that are put on.
     const std::string group = "gang-" + std::to_string(gangs_);
-    GroupDecision& decision = life_.scheduler().group_decision();
-    const GroupDecision::Scope scope(decision, {GroupKind::kGang, "ns", group}, {});
-    decision.is_under_way = true;
-    size_t looks = SIZE_MAX;
-    const Slice slice(std::nullopt);
-    GroupRun plan = life_.scheduler().group_trial().plan(looks, slice);
-    std::vector<PodRef> pods;
+    std::vector<PodRef> put, pods;
+    for (const Json& pod : added) put.push_back(FullScheduler::decoded_pod(pod));
     for (Json probe : probes) {
       probe["metadata"]["annotations"][kGang] = group;
       pods.push_back(FullScheduler::decoded_pod(probe));
     }
+    std::vector<const plimsoll_pod*> members;
+    for (const auto* each : {&put, &pods})
+      for (const PodRef& pod : *each) members.push_back(pod.get());
+    GroupDecision& decision = life_.scheduler().group_decision();
+    const GroupDecision::Scope scope(decision, {GroupKind::kGang, "ns", group}, std::move(members));
+    decision.is_under_way = true;
+    size_t looks = SIZE_MAX;
+    const Slice slice(std::nullopt);
+    GroupRun plan = life_.scheduler().group_trial().plan(looks, slice);
     const auto verdicts = [&] {
       Verdicts all;
       for (size_t i = 0; i < probes.size(); ++i) {
@@ -340,18 +344,17 @@ class Plans {
       plan.change(*pod, row, false);
       made.removed.emplace_back(plimsoll::view(pod->meta.name));
     }
-    std::vector<PodRef> put;
     const bool side_by_side = dice.one_in(2);
     const size_t first_of_all = dice.below(plan.row_count());
-    for (const Json& pod : added) {
-      put.push_back(FullScheduler::decoded_pod(pod));
-      GroupRun::Kind* kind = plan.kind_of(*put.back());
+    for (const PodRef& pod : put) {
+      GroupRun::Kind* kind = plan.kind_of(*pod);
       const size_t first = side_by_side ? first_of_all : dice.below(plan.row_count());
       for (size_t i = 0; i < plan.row_count(); ++i) {
         const size_t row = (first + i) % plan.row_count();
-        if (!plan.passes(*kind, *put.back(), row)) continue;
-        plan.change(*put.back(), row, true);
-        made.places.push_back({pod["metadata"]["uid"], plan.node_at(row).name()});
+        if (!plan.passes(*kind, *pod, row)) continue;
+        plan.change(*pod, row, true);
+        made.places.push_back(
+            {std::string(plimsoll::view(pod->meta.uid)), std::string(plan.node_at(row).name())});
         break;
       }
     }

@@ -19,6 +19,7 @@
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
+#include "plugins/groups/group_decision.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -37,6 +38,7 @@ struct Demand {
   NewVolumes on_csi_node;
   NewVolumes elsewhere;
   std::map<std::string, Added, std::less<>> added;  // by node
+  bool is_member = false;                           // of the group that is decided on
 };
 
 // The volumes of a node as they are, or as they would be in a what-if.
@@ -116,6 +118,7 @@ class NodeVolumeLimits {
     storage_ = Storage::shared(host_, kName);
     kKinds.watch(host_);
     if (limit_scaling_) host_.watch(sdk::kCsiDrivers);
+    groups_.look(host_);
   }
 
   const auto& events() const { return events_; }
@@ -215,8 +218,10 @@ class NodeVolumeLimits {
   }
 
   [[nodiscard]] Demand demand_of(Pod pod) const {
-    return {
-        new_volumes(pod, storage_->objects, true), new_volumes(pod, storage_->objects, false), {}};
+    return {new_volumes(pod, storage_->objects, true),
+            new_volumes(pod, storage_->objects, false),
+            {},
+            groups_.on(pod) != 0};
   }
 
   Status simulate(plimsoll_cycle& cycle, Pod pod, Node node, int sign) const {
@@ -250,21 +255,21 @@ class NodeVolumeLimits {
     static const Added kNothing;
     const auto added = demand.added.find(node_name);
     return judge_limits(wanted.volumes, known->csi_node->drivers,
-                        Attached(known, added == demand.added.end() ? kNothing : added->second));
+                        Attached(known, added == demand.added.end() ? kNothing : added->second),
+                        demand.is_member);
   }
 
-  // `wanted` is sorted by driver.
+  // `wanted` is sorted by driver. Members of a group that have one signature are told by it of
+  // volumes that no node has, by their number: that another brings one of them does not count.
   [[nodiscard]] Status judge_limits(const std::vector<CsiVolume>& wanted,
                                     const StringMap<std::optional<int64_t>>& drivers,
-                                    const Attached& attached) const {
+                                    const Attached& attached, bool is_member) const {
     for (auto at = wanted.begin(); at != wanted.end();) {
       const std::string& driver = at->driver;
       const auto known = drivers.find(driver);
       int64_t added = 0;
-      // Pods of one signature are told of volumes that no node has by their number: which of them
-      // others bring does not count.
       for (; at != wanted.end() && at->driver == driver; ++at)
-        added += !attached.has(*at) || !storage_->use.is_attached(*at);
+        added += !attached.has(*at) || (is_member && !storage_->use.is_attached(*at));
       if (known == drivers.end() || !known->second || added == 0) continue;
       if (attached.has_uncounted()) return Status::unresolvable(uncounted_);
       if (attached.count(driver) + added > *known->second) return Status::unschedulable(exceeded_);
@@ -330,6 +335,7 @@ class NodeVolumeLimits {
 
   Host host_;
   Storage::Shared storage_;
+  groups::GroupDecision groups_;
   bool limit_scaling_ = true;                // the feature gate; off up to Kubernetes 1.36
   const plimsoll_object* judged_ = nullptr;  // a CSINode, by the latest hint; compared only
   bool raised_limit_ = true;                 // a limit, as that hint was told

@@ -3,14 +3,18 @@
 // pkg/scheduler/framework/plugins/volumebinding.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/capacity_score.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
+#include "plugins/builtin/volumes/shared_claims.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
 #include "plugins/builtin/volumes/volume_binding_args.hpp"
 #include "plugins/builtin/volumes/volume_writes.hpp"
@@ -25,19 +29,10 @@ using namespace volumes;
 // No node can attach more; a pod with more unbound claims than this would delay all others.
 constexpr size_t kMostDelayedClaims = 256;
 
-// What another pod, which a what-if adds, would be given there: what Reserve would assume.
-struct Planned {
-  std::string uid;
-  std::string node;
-  std::vector<std::string> claims;   // unbound ones; keys
-  std::vector<std::string> volumes;  // of them; names
-};
-
-// All kinds of members of a group are told of each member that a dry run puts on a node, one after
-// the other. Forgotten when an attempt or a dry run begins.
-struct LastPlanned {
-  VolumeNames gone;
-  Planned planned;
+// The unbound claims of a member of the group that is decided on.
+struct Coming {
+  std::set<std::string> shared;   // those that other members name, too; keys
+  std::set<std::string> classes;  // those of which there are volumes to choose from
 };
 
 // What one attempt knows of the pod's claims. By name: objects may change during the attempt.
@@ -45,8 +40,12 @@ struct PodVolumes {
   std::vector<std::string> claims;        // all; keys
   std::vector<std::string> bound;         // their volumes
   std::vector<SeenClaim> delayed;         // wait for their first consumer
-  std::vector<Planned> planned;           // in a what-if: only if claims are delayed
   std::shared_ptr<Reservation> reserved;  // null: there is nothing to write
+
+  // Of members that a what-if adds, if claims are delayed: how many choose volumes of a class; and
+  // how many on a node have a claim of this pod, by its key and the node.
+  std::map<std::string, int> choosing;
+  std::map<std::string, std::map<std::string, int, std::less<>>> bound_on;
 };
 
 class VolumeBinding {
@@ -79,6 +78,7 @@ class VolumeBinding {
   void start() {
     storage_ = Storage::shared(host_, kName);
     kKinds.watch(host_);
+    shared_.start(host_);
   }
 
   void object_event(const ObjectEvent& event) { Storage::pass_on(storage_, host_, event); }
@@ -113,27 +113,16 @@ class VolumeBinding {
       return host_.failed(code, sorted.error().message);
     }
     host_.set_state(cycle, std::move(found));
-    last_ = {};
     return Status::success();
   }
 
-  // Pods that run have their volumes, and keep them when they go.
+  // Pods that run have their volumes, and keep them when they go. Which ones a member would choose
+  // is not foreseen: after it no other chooses of that class (docs/groups.md).
   Status add_pod(plimsoll_cycle& cycle, Pod, Pod added, Node node) {
-    auto* pod = host_.state<PodVolumes>(cycle);
-    if (pod == nullptr || pod->delayed.empty()) return {};
-    VolumeNames gone = gone_volumes(*pod);
-    const bool is_known = last_.planned.uid == added.uid() && last_.planned.node == node.name();
-    if (!is_known || last_.gone != gone) {
-      last_.planned = planned(added, node, gone);
-      last_.gone = std::move(gone);
-    }
-    if (!last_.planned.claims.empty()) pod->planned.push_back(last_.planned);
-    return {};
+    return change(cycle, added, node, 1);
   }
-  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node) {
-    if (auto* pod = host_.state<PodVolumes>(cycle); pod != nullptr)
-      std::erase_if(pod->planned, [&](const Planned& each) { return each.uid == removed.uid(); });
-    return {};
+  Status remove_pod(plimsoll_cycle& cycle, Pod, Pod removed, Node node) {
+    return change(cycle, removed, node, -1);
   }
 
   Status filter(const plimsoll_cycle& cycle, Pod, Nodes nodes, Verdicts verdicts) const {
@@ -148,13 +137,16 @@ class VolumeBinding {
       return failed("predicate", checked.error().message);
     }
     if (!pod->delayed.empty()) {
-      const auto delayed = delayed_claims(storage_->objects, pod->delayed);
+      const bool shares = !pod->bound_on.empty();
+      const auto rest = shares ? unbound(*pod) : std::vector<SeenClaim>();
+      const auto delayed = delayed_claims(storage_->objects, shares ? rest : pod->delayed);
       if (!delayed) return failed("predicate", delayed.error().message);
-      const auto gone = gone_volumes(*pod);
-      VolumeFinder finder(storage_->objects, *delayed, sets, gone);
+      ClassNames taken;
+      for (const auto& [name, members] : pod->choosing) taken.insert(name);
+      VolumeFinder finder(storage_->objects, *delayed, sets, taken);
       for (uint32_t row = 0; row < nodes.size(); ++row) {
         if (faults[row] == kClosed) continue;
-        if (is_bound_elsewhere(*pod, nodes[row].name())) faults[row] |= kBindConflict;
+        if (shares && !is_bound_there(*pod, nodes[row].name())) faults[row] |= kBindConflict;
         const uint8_t found = finder.faults_on(row);
         if (found == VolumeFinder::kFailed) return failed("predicate", finder.problem());
         faults[row] |= found;
@@ -234,33 +226,52 @@ class VolumeBinding {
   Status sign(Pod, Sink&) { return Status::success(); }
 
  private:
-  Planned planned(Pod added, Node node, const VolumeNames& gone) const {
-    Planned made{std::string(added.uid()), std::string(node.name()), {}, {}};
+  Status change(plimsoll_cycle& cycle, Pod other, Node node, int by) {
+    auto* pod = host_.state<PodVolumes>(cycle);
+    if (pod == nullptr || pod->delayed.empty()) return {};
+    const Coming& comes = coming(other);
+    const auto count = [by](auto& counts, const auto& key) {
+      if ((counts[key] += by) == 0) counts.erase(key);
+    };
+    for (const std::string& name : comes.classes) count(pod->choosing, name);
+    for (size_t i = 0; i < pod->delayed.size() && !comes.shared.empty(); ++i) {
+      const std::string& key = pod->delayed[i].first;
+      if (!comes.shared.contains(key)) continue;
+      auto& nodes = pod->bound_on[key];
+      count(nodes, std::string(node.name()));
+      if (nodes.empty()) pod->bound_on.erase(key);
+    }
+    return {};
+  }
+  // Found once in a decision: all members are told of each.
+  const Coming& coming(Pod member) {
+    static const Coming kNothing;
+    const uint64_t decision = shared_.decision_on(member);
+    if (decision == 0) return kNothing;
+    if (std::exchange(decision_, decision) != decision) coming_.clear();
+    const auto [known, is_new] = coming_.try_emplace(std::string(member.uid()));
+    Coming& comes = known->second;
     PodVolumes theirs;
-    if (!find_claims(added, theirs)) return made;
+    if (!is_new || !find_claims(member, theirs)) return comes;
     const auto delayed = delayed_claims(storage_->objects, theirs.delayed);
-    if (!delayed) return made;
-    for (const auto& [key, version] : theirs.delayed) made.claims.push_back(key);
-    NodePlan plan;
-    const OneNode one(node);
-    NodeSets sets(one.nodes());
-    VolumeFinder finder(storage_->objects, *delayed, sets, gone);
-    if (finder.faults_on(0, &plan) != 0) return made;
-    for (const auto& each : plan.bindings) made.volumes.emplace_back(each.volume->name());
-    return made;
+    if (!delayed) return comes;
+    for (const DelayedClaim& each : *delayed) {
+      if (!each.free->empty()) comes.classes.emplace(each.claim->class_name);
+      if (shared_.of(member).contains(std::string(each.claim->name())))
+        comes.shared.insert(each.claim->key());
+    }
+    return comes;
   }
-  static VolumeNames gone_volumes(const PodVolumes& pod) {
-    VolumeNames gone;
-    for (const Planned& each : pod.planned) gone.insert(each.volumes.begin(), each.volumes.end());
-    return gone;
+  // Without those that a member binds in a what-if: its volume can be reached from its node, and
+  // whether it can from elsewhere is not looked at.
+  static std::vector<SeenClaim> unbound(const PodVolumes& pod) {
+    std::vector<SeenClaim> claims = pod.delayed;
+    std::erase_if(claims, [&](const SeenClaim& each) { return pod.bound_on.contains(each.first); });
+    return claims;
   }
-  // An unbound claim that two pods share is bound for the one that comes first. Its volume may be
-  // one that the other can reach from elsewhere: that is not looked at.
-  static bool is_bound_elsewhere(const PodVolumes& pod, std::string_view node) {
-    return std::ranges::any_of(pod.planned, [&](const Planned& each) {
-      return each.node != node && std::ranges::any_of(pod.delayed, [&](const SeenClaim& own) {
-               return std::ranges::find(each.claims, own.first) != each.claims.end();
-             });
+  static bool is_bound_there(const PodVolumes& pod, std::string_view node) {
+    return std::ranges::all_of(pod.bound_on, [&](const auto& claim) {
+      return claim.second.size() == 1 && claim.second.begin()->first == node;
     });
   }
 
@@ -451,7 +462,9 @@ class VolumeBinding {
   CounterMetric stage_errors_;
   std::array<uint32_t, 16> reasons_{};  // by faults
   Storage::Shared storage_;
-  LastPlanned last_;
+  SharedClaims shared_;
+  uint64_t decision_ = 0;  // to which these belong, by UID
+  std::unordered_map<std::string, Coming> coming_;
   static constexpr uint32_t kAddUpdate = PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE;
   std::array<plimsoll_event_interest, 7> events_{{
       {str(sdk::kStorageClasses.resource), kAddUpdate, 0},

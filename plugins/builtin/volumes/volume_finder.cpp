@@ -13,7 +13,7 @@ constexpr size_t kMaxSetsInKey = 64;
 }  // namespace
 
 VolumeFinder::VolumeFinder(const StorageStore& store, const std::vector<DelayedClaim>& delayed,
-                           NodeSets& sets, const VolumeNames& gone)
+                           NodeSets& sets, const ClassNames& taken)
     : store_(store), sets_(sets) {
   std::vector<const DelayedClaim*> unselected;
   for (const DelayedClaim& each : delayed) {
@@ -24,13 +24,13 @@ VolumeFinder::VolumeFinder(const StorageStore& store, const std::vector<DelayedC
                      return requested_size(*a->claim).cmp(requested_size(*b->claim)) < 0;
                    });
   searches_.reserve(unselected.size());
-  for (const DelayedClaim* each : unselected) add_search(*each, gone);
+  for (const DelayedClaim* each : unselected) add_search(*each, taken);
   for (const DelayedClaim& each : delayed) add_provisioning(*each.claim);
 }
 
 // ---- before the first node
 
-void VolumeFinder::add_search(const DelayedClaim& delayed, const VolumeNames& gone) {
+void VolumeFinder::add_search(const DelayedClaim& delayed, const ClassNames& taken) {
   const PersistentVolumeClaim& claim = *delayed.claim;
   if (const std::string invalid = claim.selector_problem(); problem_.empty() && !invalid.empty()) {
     problem_ = "error creating internal label selector for claim: " + claim.key() + ": " + invalid;
@@ -43,10 +43,10 @@ void VolumeFinder::add_search(const DelayedClaim& delayed, const VolumeNames& go
     decides(sets_.of(volume->affinity.get()));
     return;
   }
-  add_candidates(search, gone);
+  if (!taken.contains(claim.class_name)) add_candidates(search);
 }
 
-void VolumeFinder::add_candidates(Search& search, const VolumeNames& gone) {
+void VolumeFinder::add_candidates(Search& search) {
   const PersistentVolumeClaim& claim = *search.delayed->claim;
   const VolumeLists::List& free = *search.delayed->free;
   auto at = VolumeLists::first_of_size(free, requested_size(claim));
@@ -54,7 +54,7 @@ void VolumeFinder::add_candidates(Search& search, const VolumeNames& gone) {
   // Of volumes that every node can use, those before take one each at most.
   size_t for_every_node = 0;
   for (; at != free.end() && for_every_node <= searches_.size(); ++at) {
-    if (fit_of(**at, claim) != VolumeFit::kFits || gone.contains((*at)->name())) continue;
+    if (fit_of(**at, claim) != VolumeFit::kFits) continue;
     if (!selector.matches((*at)->base().meta.labels)) continue;
     const RowSet& rows = sets_.of((*at)->affinity.get());
     if (!rows.is_single()) {

@@ -52,13 +52,14 @@ struct NodePlan {
   std::vector<Provision> provisions;
 };
 
-using VolumeNames = std::set<std::string, std::less<>>;
+using ClassNames = std::set<std::string, std::less<>>;
 
 class VolumeFinder {
  public:
-  // `delayed` in the pod's order. `gone`: names of volumes that others get. All outlive this.
+  // `delayed` in the pod's order. `taken`: classes of which no volume is left to choose. All
+  // outlive this.
   VolumeFinder(const StorageStore& store, const std::vector<DelayedClaim>& delayed, NodeSets& sets,
-               const VolumeNames& gone = {});
+               const ClassNames& taken = {});
 
   // The faults of one row, or kFailed. `plan`: null, or what would be written; complete only
   // without faults.
@@ -90,8 +91,8 @@ class VolumeFinder {
     RowSet enough = RowSet::none();                                           // all of them
   };
 
-  void add_search(const DelayedClaim& delayed, const VolumeNames& gone);
-  void add_candidates(Search& search, const VolumeNames& gone);
+  void add_search(const DelayedClaim& delayed, const ClassNames& taken);
+  void add_candidates(Search& search);
   void add_provisioning(const PersistentVolumeClaim& claim);
   void find_places(Provisioning& made, const StorageClass& storage_class, int64_t bytes);
   void decides(const RowSet& rows);

@@ -4,8 +4,6 @@
 //
 // Preemption sees which pod holds such a claim: unlike in kube-scheduler, the claim of the same
 // name in another namespace is another claim, and a pod counts once for it (docs/volumes.md).
-#include <plimsoll/pod_groups.h>
-
 #include <algorithm>
 #include <array>
 #include <map>
@@ -17,6 +15,7 @@
 #include "plugins/builtin/events.hpp"
 #include "plugins/builtin/plugins.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
+#include "plugins/builtin/volumes/shared_claims.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
 
 namespace plimsoll::builtin {
@@ -112,6 +111,7 @@ class VolumeRestrictions {
   void start() {
     storage_ = Storage::shared(host_, kName);
     host_.watch(sdk::kPersistentVolumeClaims);
+    shared_.start(host_);
   }
 
   const auto& events() const { return events_; }
@@ -233,11 +233,11 @@ class VolumeRestrictions {
   }
 
   // By a pod that uses it, or by another member of the group that is decided on.
-  [[nodiscard]] bool may_be_taken(const Exclusive& exclusive, Pod pod) const {
+  [[nodiscard]] bool may_be_taken(const Exclusive& exclusive, Pod pod) {
     if (exclusive.claims.empty() || exclusive.users > 0) return !exclusive.claims.empty();
-    const auto* groups = host_.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
-                                                                 PLIMSOLL_POD_GROUPS_VERSION);
-    return groups != nullptr && groups->decision(groups->self, &*pod, nullptr, nullptr) != 0;
+    const std::set<std::string>& shared = shared_.of(pod);
+    return std::ranges::any_of(exclusive.claims,
+                               [&](const std::string& claim) { return shared.contains(claim); });
   }
 
   // How many of these claims the other pod uses.
@@ -262,6 +262,7 @@ class VolumeRestrictions {
 
   Host host_;
   Storage::Shared storage_;
+  SharedClaims shared_;
   uint32_t disk_taken_;
   uint32_t claim_taken_;
   std::array<plimsoll_event_interest, 3> events_{

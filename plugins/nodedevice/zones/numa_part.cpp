@@ -34,15 +34,16 @@ Result<NumaSpec> NumaPart::spec_of(Pod pod) const {
   return parse_numa_spec(pod.annotation(kNumaAnnotation).value_or(""));
 }
 
-// Zones also decide which devices pods get whom they do not refuse.
-bool NumaPart::matters(uint32_t slot) const {
-  return !disabled_ && store_.accounts().at_slot(slot) != nullptr;
+// Zones also decide which devices members get whom they do not refuse.
+bool NumaPart::matters(const NumaAttempt& attempt, const PodDemand& demand, uint32_t slot) const {
+  if (disabled_ || store_.accounts().at_slot(slot) == nullptr) return false;
+  return attempt.is_member || may_refuse(demand, slot) || demand.numa.policy != NumaPolicy::kNone;
 }
 
 std::shared_ptr<const LedgerPod> NumaPart::coming(const NumaAttempt& attempt, Pod added,
                                                   uint32_t slot, bool is_member,
                                                   const Allocation& devices) const {
-  if (!matters(slot)) return nullptr;
+  if (disabled_ || store_.accounts().at_slot(slot) == nullptr) return nullptr;
   LedgerPod comes = forecast_.ask(added);
   if (is_member) {
     const DeviceTypes& types = store_.accounts().types();
@@ -53,14 +54,16 @@ std::shared_ptr<const LedgerPod> NumaPart::coming(const NumaAttempt& attempt, Po
   return std::make_shared<const LedgerPod>(std::move(comes));
 }
 
-void NumaPart::add_pod(NumaAttempt& attempt, Pod added, Node node, bool is_member,
-                       const std::shared_ptr<const LedgerPod>& comes) const {
-  if (!matters(node.slot())) return;
-  attempt.changes.add(node.slot(), *added, is_member, [&] { return comes; });
+void NumaPart::add_pod(NumaAttempt& attempt, const PodDemand& demand, Pod added, Node node,
+                       bool is_member,
+                       const std::function<std::shared_ptr<const LedgerPod>()>& comes) const {
+  if (matters(attempt, demand, node.slot()))
+    attempt.changes.add(node.slot(), *added, is_member, comes);
 }
 
-void NumaPart::remove_pod(NumaAttempt& attempt, Pod removed, Node node) const {
-  if (matters(node.slot())) attempt.changes.remove(node.slot(), *removed);
+void NumaPart::remove_pod(NumaAttempt& attempt, const PodDemand& demand, Pod removed,
+                          Node node) const {
+  if (matters(attempt, demand, node.slot())) attempt.changes.remove(node.slot(), *removed);
 }
 
 bool NumaPart::may_refuse(const PodDemand& demand, uint32_t slot) const {
@@ -121,7 +124,9 @@ Verdict NumaPart::allocate(const NodeState& node, uint32_t slot, Pod pod, const 
   const NumaTerms on = terms(node, slot, pod, demand, question);
   const Verdict verdict =
       allocate_in_zones(allocator_, node, labels, demand, on, allocation, choice);
-  if (!verdict.fits() || !on.pod.is_doubtful || !zones_may_refuse(on.spec, demand)) return verdict;
+  const bool is_member = question.attempt != nullptr && question.attempt->is_member;
+  if (!verdict.fits() || !is_member || !on.pod.is_doubtful || !zones_may_refuse(on.spec, demand))
+    return verdict;
   // Nobody is evicted in vain.
   allocation = {};
   return refuse(Reason::kNumaUnaligned, demand.request.types.front().type);

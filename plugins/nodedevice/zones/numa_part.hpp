@@ -4,6 +4,7 @@
 //
 // Thread: the scheduler loop; judge() and explain() also those that filter.
 
+#include <functional>
 #include <memory>
 #include <plimsoll/plugin.hpp>
 #include <string>
@@ -15,6 +16,7 @@ namespace plimsoll::devices {
 
 // Of one attempt.
 struct NumaAttempt {
+  bool is_member = false;  // the pod's group is decided on
   LedgerChanges changes;
 };
 
@@ -32,9 +34,11 @@ class NumaPart {
   [[nodiscard]] std::shared_ptr<const LedgerPod> coming(const NumaAttempt& attempt, sdk::Pod added,
                                                         uint32_t slot, bool is_member,
                                                         const Allocation& devices) const;
-  void add_pod(NumaAttempt& attempt, sdk::Pod added, sdk::Node node, bool is_member,
-               const std::shared_ptr<const LedgerPod>& comes) const;
-  void remove_pod(NumaAttempt& attempt, sdk::Pod removed, sdk::Node node) const;
+  void add_pod(NumaAttempt& attempt, const PodDemand& demand, sdk::Pod added, sdk::Node node,
+               bool is_member,
+               const std::function<std::shared_ptr<const LedgerPod>()>& comes) const;
+  void remove_pod(NumaAttempt& attempt, const PodDemand& demand, sdk::Pod removed,
+                  sdk::Node node) const;
 
   // Whether zones can make the node refuse the pod; false: Allocator::check says all.
   [[nodiscard]] bool may_refuse(const PodDemand& demand, uint32_t slot) const;
@@ -69,7 +73,8 @@ class NumaPart {
  private:
   [[nodiscard]] NumaTerms terms(const NodeState& node, uint32_t slot, sdk::Pod pod,
                                 const PodDemand& demand, const Question& question) const;
-  [[nodiscard]] bool matters(uint32_t slot) const;
+  [[nodiscard]] bool matters(const NumaAttempt& attempt, const PodDemand& demand,
+                             uint32_t slot) const;
 
   sdk::Host host_;
   const DeviceStore& store_;

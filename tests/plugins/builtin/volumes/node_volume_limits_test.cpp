@@ -241,17 +241,23 @@ TEST_F(NodeVolumeLimitsTest, AWhatIfChangesNoOtherNode) {
   EXPECT_EQ(plugin_.filter(cycle, pod, node_), kExceeded);
 }
 
-// A dry run of a group asks for all pods of a signature at once.
-TEST_F(NodeVolumeLimitsTest, AVolumeThatOnlyAWhatIfAddsCountsForEachPod) {
+// A dry run of a group asks for all members of a signature at once.
+TEST_F(NodeVolumeLimitsTest, AVolumeThatOnlyAWhatIfAddsCountsForEachMember) {
   FakePod pod("ns/pod");
   add_claim(pod, "a");
   FakePod added("ns/added");
   add_claim(added, "a");
-  FakeCycle cycle;
-  ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
   const auto& slots = plugin_.slots();
-  slots.add_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &node_.get());
-  EXPECT_EQ(plugin_.filter(cycle, pod, node_), kExceeded);
+  const auto judge = [&] {
+    FakeCycle cycle;
+    EXPECT_EQ(plugin_.pre_filter(cycle, pod), "");
+    slots.add_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &node_.get());
+    return plugin_.filter(cycle, pod, node_);
+  };
+  EXPECT_EQ(judge(), "") << "a pod alone, beside one that is nominated";
+  DecidedGroup group{&pod, &added};
+  ASSERT_TRUE(group.publish(host_, plugin_));
+  EXPECT_EQ(judge(), kExceeded);
 }
 
 TEST_F(NodeVolumeLimitsTest, PodsWithAsManyNewVolumesAreAlike) {

@@ -1,6 +1,9 @@
 #pragma once
 // One volume plugin on a fake host, called through its C functions.
 
+#include <plimsoll/pod_groups.h>
+
+#include <initializer_list>
 #include <optional>
 #include <plimsoll/fake_host.hpp>
 #include <stdexcept>
@@ -145,6 +148,33 @@ class PluginOnFakeHost {
   plimsoll_plugin slots_{};
   ObjectsOfHost objects_{host_};
   std::vector<ObjectRef> told_;  // by events, of which each keeps its own
+};
+
+// The group of these pods is decided on.
+class DecidedGroup {
+ public:
+  DecidedGroup(std::initializer_list<FakePod*> members) : members_(members) {
+    groups_.size = sizeof groups_;
+    groups_.self = this;
+    groups_.decision = [](void* self, const plimsoll_pod*, void* to, auto add) {
+      const auto& group = *static_cast<DecidedGroup*>(self);
+      for (FakePod* member : group.members_)
+        if (add != nullptr && group.decision != 0) add(to, &member->get());
+      return group.decision;
+    };
+  }
+  // So that the plugin, which starts anew, knows of it.
+  bool publish(FakeHost& host, const PluginOnFakeHost& plugin) {
+    return host.handle().publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION,
+                                 &groups_) &&
+           plugin.slots().start(plugin.slots().self) == PLIMSOLL_SUCCESS;
+  }
+
+  uint64_t decision = 1;  // 0: none is decided on
+
+ private:
+  std::vector<FakePod*> members_;
+  plimsoll_pod_groups groups_{};
 };
 
 }  // namespace plimsoll::volumes_test

@@ -197,25 +197,42 @@ TEST_F(VolumeBindingTest, TwoPodsNeverGetOneVolume) {
   EXPECT_EQ(host_.requeued, 1) << "it had nothing";
 }
 
-TEST_F(VolumeBindingTest, APodThatAWhatIfAddsTakesItsVolumes) {
-  put(volume_json("pv"));
+// Members of a group that is decided on: one chooses of the volumes of a class, and those that
+// share its claim go where it is.
+TEST_F(VolumeBindingTest, AMemberThatAWhatIfAddsTakesItsVolumes) {
+  for (const char* volume : {"pv", "pv-2"}) put(volume_json(volume));
   for (const char* claim : {"a", "b"}) put(claim_json(claim));
   FakePod pod("team/p"), added("team/added"), sharing("team/sharing");
   with_claim(pod, "a");
   with_claim(added, "b");
   with_claim(sharing, "a");
+  DecidedGroup group{&pod, &added, &sharing};
+  ASSERT_TRUE(group.publish(host_, plugin_));
+  const auto& slots = plugin_.slots();
+  const auto change = [&](FakeCycle& cycle, FakePod& other, FakeNode& node, bool adds) {
+    (adds ? slots.add_pod : slots.remove_pod)(slots.self, cycle.get(), &pod.get(), &other.get(),
+                                              &node.get());
+  };
+  for (group.decision = 1; group.decision < 3; ++group.decision) {
+    FakeCycle cycle;
+    ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
+    change(cycle, added, other_, true);
+    EXPECT_EQ(plugin_.filter(cycle, pod, node_), kNoVolume) << "which one it takes is not known";
+    change(cycle, sharing, node_, true);
+    EXPECT_EQ(plugin_.filter(cycle, pod, node_), "") << "its own claim is bound there";
+    EXPECT_EQ(plugin_.filter(cycle, pod, other_), kNoVolume);
+    change(cycle, added, other_, false);
+    EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
+    EXPECT_EQ(plugin_.filter(cycle, pod, other_), kNoVolume);
+    change(cycle, sharing, node_, false);
+    EXPECT_EQ(plugin_.filter(cycle, pod, other_), "");
+  }
+  group.decision = 0;
   FakeCycle cycle;
   ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
-  const auto& slots = plugin_.slots();
-  slots.add_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &other_.get());
-  EXPECT_EQ(plugin_.filter(cycle, pod, node_), kNoVolume);
-  slots.remove_pod(slots.self, cycle.get(), &pod.get(), &added.get(), &other_.get());
-  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "");
-  slots.add_pod(slots.self, cycle.get(), &pod.get(), &sharing.get(), &node_.get());
-  EXPECT_EQ(plugin_.filter(cycle, pod, other_), kNoVolume)
-      << "the claim is bound on the other node";
-  slots.remove_pod(slots.self, cycle.get(), &pod.get(), &sharing.get(), &node_.get());
-  EXPECT_EQ(plugin_.filter(cycle, pod, other_), "");
+  change(cycle, added, node_, true);
+  change(cycle, sharing, other_, true);
+  EXPECT_EQ(plugin_.filter(cycle, pod, node_), "") << "kube-scheduler has no AddPod here";
   EXPECT_EQ(state().assumed(), 0U);
 }
 

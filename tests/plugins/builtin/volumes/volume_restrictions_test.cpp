@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <plimsoll/pod_groups.h>
 
 #include "plugins/builtin/plugins.hpp"
 #include "tests/plugins/builtin/volumes/plugin_on_fake_host.hpp"
@@ -68,18 +67,17 @@ TEST_F(VolumeRestrictionsTest, OnlyAVictimThatUsesTheClaimFreesIt) {
 
 // Another member of the group that is decided on may take a claim that nobody uses yet.
 TEST_F(VolumeRestrictionsTest, AMemberTakesAClaimFromAnotherInAWhatIf) {
-  plimsoll_pod_groups groups{};
-  groups.size = sizeof groups;
-  groups.decision = [](void*, const plimsoll_pod*, void*, auto) { return uint64_t{1}; };
-  ASSERT_TRUE(
-      host_.handle().publish(PLIMSOLL_POD_GROUPS_SERVICE, PLIMSOLL_POD_GROUPS_VERSION, &groups));
   FakePod pod("ns/pod");
   pod.volume("persistentVolumeClaim", "own");
   FakePod added("ns/added");
   added.volume("persistentVolumeClaim", "own");
   FakePod other("ns/other");
   other.volume("persistentVolumeClaim", "shared");
+  DecidedGroup group{&pod, &added, &other};
+  ASSERT_TRUE(group.publish(host_, plugin_));
   EXPECT_NE(plugin_.sign(pod), plugin_.sign(other));
+  FakePod plain("ns/plain");
+  EXPECT_EQ(plugin_.sign(other), plugin_.sign(plain)) << "nobody else names its claim";
   FakeCycle cycle;
   ASSERT_EQ(plugin_.pre_filter(cycle, pod), "");
   change(cycle, pod, added, true);

@@ -5,7 +5,7 @@
 
 #include <plimsoll/host.hpp>
 
-namespace plimsoll::topology {
+namespace plimsoll::groups {
 
 class GroupDecision {
  public:
@@ -24,4 +24,4 @@ class GroupDecision {
   const plimsoll_pod_groups* groups_ = nullptr;
 };
 
-}  // namespace plimsoll::topology
+}  // namespace plimsoll::groups
