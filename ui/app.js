@@ -104,8 +104,8 @@ function inView() {
 
 // Of what time the picture is, and of which part an older one is shown.
 function freshness(said, now) {
-  const { behind = 0, age = 0 } = said;
-  const asOf = new Date(now - (behind ? 0 : 1000 * age)).toLocaleTimeString("en-GB");
+  const { behind = 0, age = 0, drawn = 0 } = said;
+  const asOf = new Date(now - 1000 * drawn).toLocaleTimeString("en-GB");
   return `live, as of ${asOf}` + (behind ? `; ${NUMBERS.format(behind)} ${behind === 1 ? "node" : "nodes"} up to ${duration(Math.ceil(age))} old` : "");
 }
 

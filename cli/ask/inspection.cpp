@@ -262,10 +262,14 @@ struct Inspection::Impl {
         std::move(reply));
   }
 
-  void draw(const std::string& since, std::vector<std::string> first, const Reply& reply) {
+  void draw(const std::string& since, const std::vector<std::string>& first, const Reply& reply) {
     const auto answer = [drawn = picture, since] { return ok(drawn->answer(since, now_ms())); };
-    std::optional<StateChoice> choice = picture->question(now_ms(), std::move(first));
-    if (!choice && picture->known()) return reply(answer);
+    std::unique_lock lock(drawing);  // so that questions come to the loop in their order
+    std::optional<StateChoice> choice = picture->question(now_ms(), first);
+    if (!choice && picture->known()) {
+      lock.unlock();
+      return reply(answer);
+    }
     // Without a choice somebody else has asked: the loop answers that before it gets here.
     scheduler.post(
         Task{[&loop = scheduler, drawn = picture, choice = std::move(choice), answer, reply] {
@@ -351,6 +355,7 @@ struct Inspection::Impl {
   SymbolTable& symbols;
   const informer::ServerAccess access;
   const std::shared_ptr<informer::CredentialSource> credentials;
+  std::mutex drawing;
   const std::shared_ptr<Picture> picture = std::make_shared<Picture>(new_era());
   std::atomic<bool> logging{false};
   History history;

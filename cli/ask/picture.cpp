@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <utility>
 
 #include "cli/ask/cluster_use.hpp"
@@ -12,12 +12,13 @@ namespace plimsoll::cli {
 
 using nlohmann::json;
 
-std::optional<StateChoice> Picture::question(int64_t now_ms, std::vector<std::string> first) {
+std::optional<StateChoice> Picture::question(int64_t now_ms,
+                                             const std::vector<std::string>& first) {
   const std::lock_guard lock(asking_);
   if (now_ms - requested_ms_ > kForgottenMs) mark_.reset();
   requested_ms_ = now_ms;
-  if (first_.size() + first.size() <= kMostFirst)
-    std::ranges::move(first, std::back_inserter(first_));
+  for (const std::string& name : first | std::views::take(kMostOfPage))
+    if (!name.empty() && first_.size() < kMostFirst) first_.insert(name);
   if (under_way_ || (mark_ && now_ms - asked_ms_ < kSoonestMs)) return std::nullopt;
   StateChoice choice{.plugins = true, .strays = false, .queue = false, .kinds = false};
   if (mark_) {
@@ -29,7 +30,8 @@ std::optional<StateChoice> Picture::question(int64_t now_ms, std::vector<std::st
     choice.since = mark_;
   }
   asked_ms_ = now_ms;
-  choice.first = std::exchange(first_, {});
+  choice.first.assign(first_.begin(), first_.end());
+  first_.clear();
   under_way_ = true;
   return choice;
 }
@@ -62,6 +64,7 @@ void Picture::forget(int64_t now_ms) {
   known_ = false;
   arrived.swap(arrived_);
   nodes.swap(nodes_);
+  begin_ = version_ + 1;  // no state from before is of the next picture
   all_ = {};
   untold_ = {};
 }
@@ -113,13 +116,20 @@ std::string Picture::answer(std::string_view since, int64_t now_ms) {
     const std::lock_guard asking(asking_);
     fresh = std::exchange(arrived_, {});
   }
-  for (const Arrived& each : fresh) merge(each);
+  try {
+    for (const Arrived& each : fresh) merge(each);
+  } catch (...) {  // what was lost comes with the next picture, a whole one
+    const std::lock_guard asking(asking_);
+    mark_.reset();
+    throw;
+  }
   const std::optional<uint64_t> version = version_of(since);
   int64_t oldest_ms = drawn_ms_;
   for (const auto& [slot, as_of_ms] : untold_) oldest_ms = std::min(oldest_ms, as_of_ms);
   json head{{"standby", standby_},
             {"state", era_ + std::to_string(version_)},
             {"behind", untold_.size()},
+            {"drawn", static_cast<double>(std::max<int64_t>(0, now_ms - drawn_ms_)) / 1000},
             {"age", static_cast<double>(std::max<int64_t>(0, now_ms - oldest_ms)) / 1000}};
   if (version) head["changes"] = true;
   if (version && names_ > *version) head["names"] = all_;

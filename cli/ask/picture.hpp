@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,16 +26,17 @@ class Picture {
   static constexpr int64_t kMostSavedMs = 10'000;  // for so long unused time of the loop is kept
   static constexpr int64_t kForgottenMs = 60'000;  // without a page the picture grows old
   static constexpr size_t kMostFirst = 1'000;      // nodes that go before others
+  static constexpr size_t kMostOfPage = 200;       // of these, one page's
 
   // `era`: before the marks of this process. Those of a process before, or of another replica, are
   // none.
   explicit Picture(std::string era) : era_(std::move(era)) {}
 
   // A page asks. What to ask the loop, whose answer is to be given to arrived(); nothing: not now.
-  // `first`: the nodes that it shows, which go before others. `now_ms`, here and below: of any
-  // clock that goes steadily.
+  // `first`: the nodes that it shows, which go before others; 200 of them at most. `now_ms`, here
+  // and below: of any clock that goes steadily.
   [[nodiscard]] std::optional<StateChoice> question(int64_t now_ms,
-                                                    std::vector<std::string> first = {});
+                                                    const std::vector<std::string>& first = {});
   // Cheap, for the loop.
   void arrived(StateSnapshot said, int64_t now_ms);
   // Something has arrived, so that an answer needs no loop.
@@ -62,7 +64,7 @@ class Picture {
   mutable std::mutex asking_;  // never held for long: the loop takes it
   std::optional<StateMark> mark_;
   std::vector<Arrived> arrived_;
-  std::vector<std::string> first_;
+  std::set<std::string> first_;
   bool under_way_ = false;
   bool known_ = false;
   int64_t requested_ms_ = 0;

@@ -543,14 +543,31 @@ TEST_F(ExplainTest, TheSnapshotTellsOfAFewNodesAtATime) {
   EXPECT_THAT(names_of(last), ElementsAre("big")) << "it has changed once more";
   EXPECT_THAT(last.mark.untold, IsEmpty());
   EXPECT_THAT(names_of(ask()), IsEmpty());
-  // A node that goes, before anything was told of its change, is none.
+  // A node that goes, before anything was told of its change, is none, and takes no turn.
   add_pod("f", "1", "mid");
   add_pod("g", "1", "small");
+  add_pod("h", "1", "big");
   EXPECT_THAT(names_of(ask()), ElementsAre("mid"));
   scheduler_->post(NodeDeleted{"small"});
   const StateSnapshot gone = ask();
-  EXPECT_THAT(names_of(gone), IsEmpty());
+  EXPECT_THAT(names_of(gone), ElementsAre("big"));
+  EXPECT_THAT(gone.mark.untold, IsEmpty());
   EXPECT_THAT(gone.names, ::testing::Optional(::testing::UnorderedElementsAre("big", "mid")));
+}
+
+TEST_F(ExplainTest, NodesInViewLeaveAQuarterForOthers) {
+  start();
+  synced();
+  StateChoice choice{.since = on_loop([this] { return scheduler_->snapshot().mark; }), .most = 4};
+  for (int i = 0; i < 8; ++i) add_node("n" + std::to_string(i), "4");
+  choice.first = {"n0", "n1", "n2", "n3", "n4", "n5"};
+  const StateSnapshot one = on_loop([&] { return scheduler_->snapshot(choice); });
+  EXPECT_THAT(names_of(one), ::testing::UnorderedElementsAre("n0", "n1", "n2", "n6"));
+  choice.since = one.mark;
+  choice.first.clear();
+  const StateSnapshot two = on_loop([&] { return scheduler_->snapshot(choice); });
+  EXPECT_THAT(names_of(two), ::testing::UnorderedElementsAre("n3", "n4", "n5", "n7"));
+  EXPECT_THAT(two.mark.untold, IsEmpty());
 }
 
 // Beyond the changes that are remembered there is only the whole.

@@ -23,9 +23,10 @@ void take_bytes(void* sink, const void* bytes, size_t len) {
   static_cast<std::string*>(sink)->append(static_cast<const char*>(bytes), len);
 }
 
-PluginState kept_state(const plimsoll_state_source& source, const Slots& slots) {
+std::optional<PluginState> kept_state(const plimsoll_state_source& source, const Slots& slots) {
   const std::shared_ptr<void> kept(source.keep_nodes(source.self, slots.data(), slots.size()),
                                    source.drop_kept);
+  if (kept == nullptr) return std::nullopt;
   return PluginState([kept, describe = source.describe_kept] {
     std::string text;
     describe(kept.get(), &take_bytes, &text);
@@ -33,16 +34,18 @@ PluginState kept_state(const plimsoll_state_source& source, const Slots& slots) 
   });
 }
 
-// Nothing: the plugin of that name shows nothing. `slots`: of these nodes alone, if it can.
+// Nothing: the plugin of that name shows nothing. `slots`: of these nodes alone, if it can;
+// `else_all`: if it cannot, all, which costs the loop text.
 std::optional<PluginState> state_of(const ServiceTable& services, std::string_view plugin,
-                                    const Slots* slots) {
+                                    const Slots* slots, bool else_all) {
   const auto* source = static_cast<const plimsoll_state_source*>(services.find(
       PLIMSOLL_STATE_SERVICE_PREFIX + std::string(plugin), PLIMSOLL_STATE_SERVICE_VERSION));
   if (source == nullptr) return std::nullopt;
   const bool by_node = source->size >= offsetof(plimsoll_state_source, drop_kept) + sizeof(void*) &&
-                       source->keep_nodes != nullptr;
+                       source->keep_nodes != nullptr && source->describe_kept != nullptr &&
+                       source->drop_kept != nullptr;
   if (slots != nullptr && by_node) return kept_state(*source, *slots);
-  if (source->describe == nullptr) return std::nullopt;
+  if (source->describe == nullptr || !else_all) return std::nullopt;
   std::string text;
   source->describe(source->self, &take_bytes, &text);
   return text.empty() ? std::nullopt : std::optional<PluginState>(std::move(text));
@@ -52,7 +55,7 @@ Slots changed_slots(const ClusterState& cluster, const StateMark& since) {
   std::vector<bool> changed(cluster.slot_count());
   Slots slots;
   const auto add = [&](uint32_t slot) {
-    if (slot >= changed.size() || changed[slot]) return;
+    if (slot >= changed.size() || changed[slot] || cluster.node_at(slot) == nullptr) return;
     changed[slot] = true;
     slots.push_back(slot);
   };
@@ -61,17 +64,23 @@ Slots changed_slots(const ClusterState& cluster, const StateMark& since) {
   return slots;
 }
 
-// Leaves the slots of which is told now. Returns the others.
+// Leaves the slots of which is told now: those that go first, but a quarter for others, so that
+// these come in turn. Returns the rest.
 Slots put_off(const ClusterState& cluster, const StateChoice& choice, Slots& slots) {
   if (slots.size() <= choice.most) return {};
   std::vector<bool> first(cluster.slot_count());
   for (const std::string& name : choice.first)
     if (const NodeInfo* info = cluster.node(name)) first[info->slot()] = true;
-  std::ranges::stable_partition(slots, [&](uint32_t slot) { return first[slot]; });
-  const auto end = slots.begin() + static_cast<ptrdiff_t>(choice.most);
-  Slots others(end, slots.end());
+  const auto others =
+      std::ranges::stable_partition(slots, [&](uint32_t slot) { return first[slot]; }).begin();
+  const auto most = static_cast<ptrdiff_t>(choice.most);
+  const auto for_others = std::min(slots.end() - others, most / 4);
+  const auto of_first = std::min(others - slots.begin(), most - for_others);
+  std::rotate(slots.begin() + of_first, others, others + (most - of_first));
+  const auto end = slots.begin() + most;
+  Slots rest(end, slots.end());
   slots.erase(end, slots.end());
-  return others;
+  return rest;
 }
 
 // The slots of the nodes that are wanted; nothing: all. `untold`: of which nothing is told yet.
@@ -160,7 +169,8 @@ StateSnapshot Scheduler::snapshot(const StateChoice& choice) {
     for (PluginIndex plugin = 0; choice.plugins && plugin < framework->plugin_count(); ++plugin) {
       const std::string name(framework->plugin_name(plugin));
       if (result.plugins.contains(name)) continue;
-      if (auto state = state_of(state_.environment.services, name, by_slot ? &kept : nullptr))
+      if (auto state =
+              state_of(state_.environment.services, name, by_slot ? &kept : nullptr, choice.strays))
         result.plugins.emplace(name, std::move(*state));
     }
   }
