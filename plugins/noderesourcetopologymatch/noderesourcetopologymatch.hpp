@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plugins/groups/group_decision.hpp"
+#include "plugins/groups/current_decision.hpp"
 #include "plugins/noderesourcetopologymatch/annotation_memo.hpp"
 #include "plugins/noderesourcetopologymatch/match_args.hpp"
 #include "plugins/noderesourcetopologymatch/refusals.hpp"
@@ -136,7 +136,7 @@ class NodeResourceTopologyMatch {
 
   sdk::Host host_;
   MatchArgs args_;
-  groups::GroupDecision decision_;
+  groups::CurrentDecision decision_;
   mutable Refusals refusals_;
   LedgerAccess ledger_;
   mutable PodMemo<const Scored> scored_;

@@ -19,7 +19,7 @@
 #include "plugins/builtin/volumes/counted_volumes.hpp"
 #include "plugins/builtin/volumes/pod_volumes.hpp"
 #include "plugins/builtin/volumes/storage.hpp"
-#include "plugins/groups/group_decision.hpp"
+#include "plugins/groups/current_decision.hpp"
 
 namespace plimsoll::builtin {
 namespace {
@@ -335,7 +335,7 @@ class NodeVolumeLimits {
 
   Host host_;
   Storage::Shared storage_;
-  groups::GroupDecision groups_;
+  groups::CurrentDecision groups_;
   bool limit_scaling_ = true;                // the feature gate; off up to Kubernetes 1.36
   const plimsoll_object* judged_ = nullptr;  // a CSINode, by the latest hint; compared only
   bool raised_limit_ = true;                 // a limit, as that hint was told

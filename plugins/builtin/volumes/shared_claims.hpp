@@ -7,7 +7,7 @@
 #include <string>
 
 #include "plugins/builtin/volumes/pod_volumes.hpp"
-#include "plugins/groups/group_decision.hpp"
+#include "plugins/groups/current_decision.hpp"
 
 namespace plimsoll::volumes {
 
@@ -38,7 +38,7 @@ class SharedClaims {
   }
 
  private:
-  groups::GroupDecision groups_;
+  groups::CurrentDecision groups_;
   uint64_t decision_ = 0;
   std::set<std::string> shared_;
 };

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "plugins/groups/group_decision.hpp"
+#include "plugins/groups/current_decision.hpp"
 #include "plugins/nodedevice/placing/group_plan.hpp"
 #include "plugins/nodedevice/rules/demand_reader.hpp"
 #include "plugins/nodedevice/store/device_store.hpp"
@@ -77,7 +77,7 @@ class GroupPlacer {
   DeviceStore& store_;
   const Allocator& allocator_;
   const DemandReader& demands_;
-  groups::GroupDecision groups_;
+  groups::CurrentDecision groups_;
   std::shared_ptr<GroupPlan> plan_;  // of the last decision on a group
   sdk::CounterMetric plans_;
 };

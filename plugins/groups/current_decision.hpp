@@ -7,7 +7,7 @@
 
 namespace plimsoll::groups {
 
-class GroupDecision {
+class CurrentDecision {
  public:
   void look(const sdk::Host& host) {
     groups_ = host.find_service<plimsoll_pod_groups>(PLIMSOLL_POD_GROUPS_SERVICE,
