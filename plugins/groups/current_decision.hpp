@@ -14,10 +14,16 @@ class CurrentDecision {
                                                      PLIMSOLL_POD_GROUPS_VERSION);
   }
   // The number of the decision on the pod's group; 0: it is not decided on.
-  [[nodiscard]] uint64_t on(sdk::Pod pod) const { return each_member(pod, nullptr, nullptr); }
-  uint64_t each_member(sdk::Pod pod, void* ctx,
-                       void (*add)(void* ctx, const plimsoll_pod* member)) const {
-    return groups_ == nullptr ? 0 : groups_->decision(groups_->self, &*pod, ctx, add);
+  [[nodiscard]] uint64_t on(sdk::Pod pod) const {
+    return groups_ == nullptr ? 0 : groups_->decision(groups_->self, &*pod, nullptr, nullptr);
+  }
+  // Calls see(sdk::Pod) for each member of the pod's group, if that is decided on.
+  template <typename See>
+  void each_member(sdk::Pod pod, See see) const {
+    if (groups_ == nullptr) return;
+    groups_->decision(groups_->self, &*pod, &see, [](void* with, const plimsoll_pod* member) {
+      (*static_cast<See*>(with))(sdk::Pod(member));
+    });
   }
 
  private:

@@ -18,22 +18,20 @@ class SharedClaims {
   [[nodiscard]] uint64_t decision_on(sdk::Pod pod) const { return groups_.on(pod); }
   // By name, in the namespace of the group. Empty: the pod's group is not decided on.
   const std::set<std::string>& of(sdk::Pod pod) {
+    static const std::set<std::string> kNone;
     const uint64_t decision = groups_.on(pod);
+    if (decision == 0) return kNone;  // somebody asks about another pod while a decision pauses
     if (decision == decision_) return shared_;
     decision_ = decision;
     shared_.clear();
     std::set<std::string> once;
-    const auto see = [&](sdk::Pod member) {
+    groups_.each_member(pod, [&](sdk::Pod member) {
       std::set<std::string> own;  // a claim that two volumes name is one
       for (const plimsoll_volume& volume : volumes_of(member))
         if (auto name = claim_name(member, volume)) own.insert(*std::move(name));
       for (const std::string& name : own)
         if (!once.insert(name).second) shared_.insert(name);
-    };
-    groups_.each_member(pod, const_cast<void*>(static_cast<const void*>(&see)),
-                        [](void* with, const plimsoll_pod* member) {
-                          (*static_cast<decltype(see)*>(with))(sdk::Pod(member));
-                        });
+    });
     return shared_;
   }
 

@@ -92,9 +92,7 @@ std::shared_ptr<GroupPlan> GroupPlacer::make_plan(Pod pod, uint64_t decision) co
   plan->decision = decision;
   plan->spots.resize(host_.slot_count());
   std::vector<Pod> members;
-  groups_.each_member(pod, &members, [](void* to, const plimsoll_pod* member) {
-    static_cast<std::vector<Pod>*>(to)->emplace_back(member);
-  });
+  groups_.each_member(pod, [&members](Pod member) { members.push_back(member); });
   std::map<std::string, Seekers> shapes;
   std::map<uint32_t, std::vector<Allocation>> near;
   for (const Pod member : members) {

@@ -34,16 +34,20 @@ Result<NumaSpec> NumaPart::spec_of(Pod pod) const {
   return parse_numa_spec(pod.annotation(kNumaAnnotation).value_or(""));
 }
 
+bool NumaPart::has_devices(uint32_t slot) const {
+  return !disabled_ && store_.accounts().at_slot(slot) != nullptr;
+}
+
 // Zones also decide which devices members get whom they do not refuse.
 bool NumaPart::matters(const NumaAttempt& attempt, const PodDemand& demand, uint32_t slot) const {
-  if (disabled_ || store_.accounts().at_slot(slot) == nullptr) return false;
+  if (!has_devices(slot)) return false;
   return attempt.is_member || may_refuse(demand, slot) || demand.numa.policy != NumaPolicy::kNone;
 }
 
 std::shared_ptr<const LedgerPod> NumaPart::coming(const NumaAttempt& attempt, Pod added,
                                                   uint32_t slot, bool is_member,
                                                   const Allocation& devices) const {
-  if (disabled_ || store_.accounts().at_slot(slot) == nullptr) return nullptr;
+  if (!has_devices(slot)) return nullptr;
   LedgerPod comes = forecast_.ask(added);
   if (is_member) {
     const DeviceTypes& types = store_.accounts().types();

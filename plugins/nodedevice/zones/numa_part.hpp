@@ -73,6 +73,7 @@ class NumaPart {
  private:
   [[nodiscard]] NumaTerms terms(const NodeState& node, uint32_t slot, sdk::Pod pod,
                                 const PodDemand& demand, const Question& question) const;
+  [[nodiscard]] bool has_devices(uint32_t slot) const;  // for which zones count
   [[nodiscard]] bool matters(const NumaAttempt& attempt, const PodDemand& demand,
                              uint32_t slot) const;
 
