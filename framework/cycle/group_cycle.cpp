@@ -304,6 +304,8 @@ Routine<> GroupCycle::attempt() {
     enough = co_await find_places(order);
   }
   const bool has_room = enough;
+  if (state_.metrics)
+    state_.metrics->group_algorithm_duration.observe(metrics::seconds_since(start_));
   if (enough) enough = co_await permit(order);
   if (!enough || is_outdated()) co_await undo(order);
   hold_requeues(false);

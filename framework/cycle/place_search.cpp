@@ -246,6 +246,10 @@ Routine<bool> GroupCycle::find_places_in_domains(const QueuedGroup& group, Order
   for (const std::vector<std::string>& keys : levels) {
     const bool is_last = has_to && &keys == &levels.back();
     if (!find_domains(group, keys, is_last)) continue;
+    if (state_.metrics) {
+      state_.metrics->generated_placements.with({framework_->scheduler_name()})
+          .add(static_cast<double>(domains_.size()));
+    }
     judge_domains();
     if (!is_last) std::erase_if(domains_, [](const auto& domain) { return !domain.may_hold_all; });
     enough = co_await try_domains(order, !is_last);
@@ -329,7 +333,12 @@ Routine<bool> GroupCycle::try_domains(Order& order, bool all) {
     if (looks_ > most_looks) break;
     if (!domain.may_hold || domain.most_pods <= most) continue;
     domain_ = &domain;
+    const auto began = metrics::Clock::now();
     const bool enough = co_await place_in(order, true);
+    if (state_.metrics && error_.ok() && !is_over()) {
+      state_.metrics->placement_evaluated(enough, framework_->scheduler_name(),
+                                          metrics::seconds_since(began));
+    }
     if (enough && placed_ > most && !all) {
       most = placed_;
       best = domain_;

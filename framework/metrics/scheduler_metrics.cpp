@@ -121,42 +121,30 @@ SchedulerMetrics::SchedulerMetrics(Registry& r)
                         "[ALPHA] Time of an attempt on a PodGroup, without bindings.",
                         {"result", "profile"}},
                        exponential_buckets(0.001, 2, 15))),
+      group_algorithm_duration(
+          r.histograms({"scheduler_podgroup_scheduling_algorithm_duration_seconds",
+                        "[ALPHA] Time to look for places for a PodGroup.",
+                        {}},
+                       exponential_buckets(0.001, 2, 15))
+              .with({})),
+      generated_placements(r.counters({"scheduler_generated_placements_total",
+                                       "[ALPHA] Domains of the network that a PodGroup's wish "
+                                       "allows.",
+                                       {"profile"}})),
+      placement_evaluations(r.counters({"scheduler_placement_evaluations_total",
+                                        "[ALPHA] Domains that a PodGroup was tried in, by result: "
+                                        "feasible, infeasible.",
+                                        {"result", "profile"}})),
+      placement_evaluation_duration(r.histograms({"scheduler_placement_evaluation_duration_seconds",
+                                                  "[ALPHA] Time to try one domain, by result.",
+                                                  {"result", "profile"}},
+                                                 exponential_buckets(0.001, 2, 15))),
       group_slice_duration(r.histograms({"plimsoll_group_slice_seconds",
                                          "Time for which an attempt on a group kept the loop "
                                          "before it paused or ended.",
                                          {}},
                                         exponential_buckets(0.001, 2, 12))
                                .with({})),
-      preemption_attempts(r.counters({"scheduler_preemption_attempts_total",
-                                      "[STABLE] Attempts to make room for a pod by preemption.",
-                                      {}})
-                              .with({})),
-      preemption_victims(
-          r.histograms(
-               {"scheduler_preemption_victims", "[STABLE] Pods evicted by one preemption.", {}},
-               exponential_buckets(1, 2, 7))
-              .with({})),
-      group_preemption_attempts(
-          r.counters({"scheduler_workload_preemption_attempts_total",
-                      "[ALPHA] Attempts to make room for a pod group by preemption.",
-                      {"result"}})),
-      group_preemption_victims(r.histograms({"scheduler_workload_preemption_victims",
-                                             "[ALPHA] Pods evicted by one preemption for a pod "
-                                             "group.",
-                                             {}},
-                                            exponential_buckets(1, 2, 11))
-                                   .with({})),
-      preemption_duration(r.histograms({"scheduler_preemption_goroutines_duration_seconds",
-                                        "[ALPHA] (Deprecated since 1.37.0) Time of a "
-                                        "preemption's writes.",
-                                        {"result"}},
-                                       exponential_buckets(0.01, 2, 20))),
-      preemption_executions(r.counters({"scheduler_preemption_goroutines_execution_total",
-                                        "[ALPHA] Preemptions carried out.",
-                                        {"result"}})),
-      volume_stage_errors(r.counters({"scheduler_volume_scheduling_stage_error_total",
-                                      "[ALPHA] Errors of VolumeBinding; rejections are none.",
-                                      {"operation"}})),
       bind_errors(r.counters({"plimsoll_bind_errors_total",
                               "Bindings that failed after a node had been chosen.",
                               {}})
@@ -231,6 +219,13 @@ void SchedulerMetrics::group_attempt(std::string_view result, std::string_view p
                                      double seconds) {
   group_attempts.with({result, profile}).add();
   group_attempt_duration.with({result, profile}).observe(seconds);
+}
+
+void SchedulerMetrics::placement_evaluated(bool feasible, std::string_view profile,
+                                           double seconds) {
+  const std::string_view result = feasible ? "feasible" : "infeasible";
+  placement_evaluations.with({result, profile}).add();
+  placement_evaluation_duration.with({result, profile}).observe(seconds);
 }
 
 void SchedulerMetrics::observe_scheduled(uint32_t attempts, double seconds_since_first_attempt,

@@ -101,18 +101,11 @@ struct SchedulerMetrics {
   // ---- groups
   Family<Counter> group_attempts;            // result, profile
   Family<Histogram> group_attempt_duration;  // result, profile
+  Histogram group_algorithm_duration;
+  Family<Counter> generated_placements;             // profile
+  Family<Counter> placement_evaluations;            // result, profile
+  Family<Histogram> placement_evaluation_duration;  // result, profile
   Histogram group_slice_duration;
-
-  // ---- preemption
-  Counter preemption_attempts;
-  Histogram preemption_victims;               // pods per preemption
-  Family<Counter> group_preemption_attempts;  // result: a status code's name
-  Histogram group_preemption_victims;         // pods per preemption
-  Family<Histogram> preemption_duration;      // result: success or error
-  Family<Counter> preemption_executions;      // result
-
-  // ---- volumes
-  Family<Counter> volume_stage_errors;  // operation: predicate, assume or bind
 
   // ---- Plimsoll's own
   Counter bind_errors;
@@ -135,6 +128,8 @@ struct SchedulerMetrics {
   void observe_scheduled(uint32_t attempts, double seconds_since_first_attempt, bool after_flush);
   void observe_permit_wait(int32_t code, double seconds);
   void group_attempt(std::string_view result, std::string_view profile, double seconds);
+  // Of one domain of the network that a group was tried in.
+  void placement_evaluated(bool feasible, std::string_view profile, double seconds);
 
  private:
   std::array<Cached<Histogram>, 15> sli_by_attempts_;  // 1 .. 14, "15+"

@@ -29,6 +29,7 @@
 #include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/cycle/inspect/explain.hpp"
 #include "framework/cycle/scheduler.hpp"
+#include "framework/metrics/registry.hpp"
 #include "framework/objects/kinds.hpp"
 #include "framework/placement/group_trial.hpp"
 #include "framework/port/api_writer.hpp"
@@ -36,6 +37,7 @@
 #include "framework/runtime/plugin/modules.hpp"
 #include "plugins/builtin/builtin.hpp"
 #include "tests/conformance/vector_file.hpp"
+#include "tests/support/prometheus_text.hpp"
 #include "tests/support/seed.hpp"
 
 namespace plimsoll {
@@ -193,6 +195,8 @@ class World final : public ApiWriter {
     options.stepwise = stepwise_;
     options.classes.check_every = check_every_;
     options.stop_grace = {};
+    metrics_ = std::make_unique<metrics::Registry>();
+    options.metrics = metrics_.get();
     options.group_search_ms = int64_t{3'600'000};
     // An attempt pauses wherever it may.
     if (check_every_ != 0) options.group_slice = std::chrono::nanoseconds(0);
@@ -214,6 +218,11 @@ class World final : public ApiWriter {
     scheduler_->post(KindSynced{"nodes", true});
     scheduler_->post(KindSynced{"pods", true});
     settle();
+  }
+
+  // Of a counter, or the sum of a histogram; 0: there is no such series.
+  double metric(const std::string& name, const test::Labels& labels = {}) {
+    return test::parse_metrics(metrics_->text()).value("scheduler_" + name, labels).value_or(0);
   }
 
   // ---- what fails
@@ -580,6 +589,7 @@ class World final : public ApiWriter {
   std::atomic<int> writing_ = 0;  // bindings
   size_t requests_ = 0;
   int version_ = 0;
+  std::unique_ptr<metrics::Registry> metrics_;  // outlives the scheduler
   std::unique_ptr<Scheduler> scheduler_;
   std::thread loop_;
 };
@@ -1213,6 +1223,10 @@ TEST_F(EvictionTest, AsFewAsPossibleGoAndAllMembersAreNominated) {
   EXPECT_EQ(bound({"x", "y"}), 2U);
   EXPECT_EQ(evicted(), "m1 o1 ");
   EXPECT_EQ(world_.condition("g"), "True/Scheduled: ");
+  EXPECT_EQ(world_.metric("workload_preemption_victims_sum"), 2);
+  EXPECT_EQ(world_.metric("preemption_workload_disruptions_count", {{"preemptor", "podgroup"}}), 0);
+  const test::Labels success{{"preemptor", "podgroup"}, {"result", "success"}};
+  EXPECT_EQ(world_.metric("preemption_execution_duration_seconds_count", success), 1);
 }
 
 TEST_F(EvictionTest, GroupsGoAsAWholeWhereTheySaySo) {
@@ -1228,6 +1242,12 @@ TEST_F(EvictionTest, GroupsGoAsAWholeWhereTheySaySo) {
   world_.settle();
   EXPECT_EQ(bound({"y"}), 1U);
   EXPECT_EQ(evicted(), "o1 w1 w2 ") << "a pod alone evicts a group as a whole, too";
+  EXPECT_EQ(world_.metric("preemption_victims_sum"), 2);
+  for (const char* preemptor : {"pod", "podgroup"}) {
+    const test::Labels success{{"preemptor", preemptor}, {"result", "Success"}};
+    EXPECT_EQ(world_.metric("preemption_evaluation_duration_seconds_count", success), 1)
+        << preemptor;
+  }
 }
 
 TEST_F(EvictionTest, TheGroupsPriorityCountsNotThePods) {
@@ -1254,6 +1274,16 @@ TEST_F(EvictionTest, BudgetsAreBrokenLast) {
   members({high_of("x", "4")});
   EXPECT_EQ(evicted(), "m1 m2 ");
   EXPECT_EQ(bound({"x"}), 1U);
+  const test::Labels podgroup{{"preemptor", "podgroup"}};
+  EXPECT_EQ(world_.metric("preemption_pdb_violations_total", podgroup), 0);
+  group("again", 1, 100);
+  Json y = high_of("y", "4");
+  y["spec"]["schedulingGroup"]["podGroupName"] = "again";
+  world_.save_pod(y);
+  world_.settle();
+  EXPECT_EQ(evicted(), "kept m1 m2 ");
+  EXPECT_EQ(bound({"y"}), 1U);
+  EXPECT_EQ(world_.metric("preemption_pdb_violations_total", podgroup), 1);
 }
 
 TEST_F(EvictionTest, WhoGoesAlreadyIsWaitedForAndNobodyGoesBesideThem) {
@@ -1604,6 +1634,8 @@ TEST_F(TopologyTest, TakesTheSmallestRackThenTheOneThatLeavesTheLeast) {
   for (const char* name : {"p0", "p1", "p2"}) pod(name, "2");
   EXPECT_EQ(bound({"p0", "p1", "p2"}), 3U);
   EXPECT_EQ(nodes_of({"p0", "p1", "p2"}), "c1 c2 c2 ") << "by index along the nodes";
+  const test::Labels profile{{"profile", "default-scheduler"}};
+  EXPECT_EQ(world_.metric("generated_placements_total", profile), 3);
 }
 
 TEST_F(TopologyTest, FiltersJudgeAndTheNextRackIsTried) {
@@ -1615,6 +1647,12 @@ TEST_F(TopologyTest, FiltersJudgeAndTheNextRackIsTried) {
   for (const char* name : {"p0", "p1"}) pod(name, "2");
   EXPECT_EQ(bound({"p0", "p1"}), 2U);
   EXPECT_TRUE(world_.node_of("p0").starts_with("b")) << world_.node_of("p0");
+  for (const char* result : {"feasible", "infeasible"}) {
+    const test::Labels labels{{"result", result}, {"profile", "default-scheduler"}};
+    EXPECT_EQ(world_.metric("placement_evaluations_total", labels), 1) << result;
+    EXPECT_EQ(world_.metric("placement_evaluation_duration_seconds_count", labels), 1) << result;
+  }
+  EXPECT_EQ(world_.metric("podgroup_scheduling_algorithm_duration_seconds_count"), 1);
 }
 
 TEST_F(TopologyTest, FindsTheOrderThatFitsInTheOnlyRackThatHolds) {

@@ -194,6 +194,7 @@ TEST(SchedulerMetrics, HasKubeSchedulersBuckets) {
   profile.plugin_execution(0, Point::kScore, 1, 0.5);
   metrics.observe_scheduled(1, 0.5, true);
   metrics.observe_permit_wait(2, 0.5);
+  metrics.placement_evaluated(true, "p", 0.5);
   const auto text = parse_metrics(registry.text());
   EXPECT_THAT(text.errors, IsEmpty());
   struct Case {
@@ -208,7 +209,8 @@ TEST(SchedulerMetrics, HasKubeSchedulersBuckets) {
            {"scheduler_plugin_execution_duration_seconds", "1e-05", "0.02216837820053101", 20},
            {"scheduler_pod_scheduling_sli_duration_seconds", "0.01", "5242.88", 20},
            {"scheduler_pod_scheduling_attempts", "1", "16", 5},
-           {"scheduler_preemption_victims", "1", "64", 7},
+           {"scheduler_podgroup_scheduling_algorithm_duration_seconds", "0.001", "16.384", 15},
+           {"scheduler_placement_evaluation_duration_seconds", "0.001", "16.384", 15},
            {"scheduler_permit_wait_duration_seconds", "0.001", "16.384", 15}}) {
     std::vector<std::string> bounds;
     for (const auto& sample : text.families.at(c.name).samples) {

@@ -397,7 +397,7 @@ class Live(unittest.TestCase):
             browser.open(self.address)
             browser.wait("return document.body.textContent.includes('12 nodes')")
             self.assertIn("live, as of", browser.text())
-            self.assertEqual(browser.js("const noon = new Date(2026, 0, 1, 12); return [freshness({behind: 1240, age: 41.2}, noon), freshness({behind: 0, age: 3}, noon)]"),
+            self.assertEqual(browser.js("const noon = new Date(2026, 0, 1, 12); return [freshness({behind: 1240, age: 41.2}, noon), freshness({behind: 0, drawn: 3}, noon)]"),
                              ["live, as of 12:00:00; 1,240 nodes up to 42 s old", "live, as of 11:59:57"])
             # What the user is at stays as it is when an answer comes.
             browser.js("window.form = document.querySelector('form'); form.elements[1].focus(); window.row = document.querySelector('.row')")

@@ -1,6 +1,7 @@
 // DefaultPreemption: where no node has room, pods of lower priority make way. Kubernetes:
 // pkg/scheduler/framework/plugins/defaultpreemption.
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -94,6 +95,11 @@ class DefaultPreemption : public GroupPreemption {
         group_attempts_total_(host.counter(
             "scheduler_workload_preemption_attempts_total",
             "[ALPHA] Attempts to make room for a pod group by preemption.", {"result"})),
+        evaluation_(host.histogram("scheduler_preemption_evaluation_duration_seconds",
+                                   "[ALPHA] Time to find whom to evict.",
+                                   {0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256,
+                                    0.512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768},
+                                   {"preemptor", "result"})),
         held_(host.reason("waiting for the preemption for this pod to be finished")),
         group_held_(host.reason("waiting for the preemption for this pod group to be finished")) {
     host.watch(kDisruptionBudgets);
@@ -151,6 +157,7 @@ class DefaultPreemption : public GroupPreemption {
 
   // PodGroupPostFilter.
   Routine<Decision> preempt(const Group& group, Slice& slice) override {
+    const auto began = Clock::now();
     Decision decision;
     if (std::optional<Decision> known = decide_at_once(group)) {
       decision = std::move(*known);
@@ -164,15 +171,34 @@ class DefaultPreemption : public GroupPreemption {
       if (group.is_news()) co_return Decision{Decision::Outcome::kNews, {}, {}};
       decision = decide(group, std::move(found));
     }
-    group_attempts_total_.add(1, decision.outcome == Decision::Outcome::kEvicts ||
-                                         decision.outcome == Decision::Outcome::kWaits
-                                     ? "Success"
-                                     : "Unschedulable");
+    const char* result = decision.outcome == Decision::Outcome::kEvicts ||
+                                 decision.outcome == Decision::Outcome::kWaits
+                             ? "Success"
+                             : "Unschedulable";
+    group_attempts_total_.add(1, result);
+    evaluation_.observe_value(seconds_since(began), "podgroup", result);
     co_return decision;
   }
 
   Status post_filter(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
                      Nomination& nomination) {
+    const auto began = Clock::now();
+    const Status status = make_room(cycle, pod, nodes, codes, nomination);
+    evaluation_.observe_value(seconds_since(began), "pod",
+                              status.ok()                     ? "Success"
+                              : status.code == PLIMSOLL_ERROR ? "Error"
+                                                              : "Unschedulable");
+    return status;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static double seconds_since(Clock::time_point began) {
+    return std::chrono::duration<double>(Clock::now() - began).count();
+  }
+
+  Status make_room(plimsoll_cycle& cycle, Pod pod, Nodes nodes, std::span<const uint8_t> codes,
+                   Nomination& nomination) {
     const auto answered = extenders_ == nullptr ? std::nullopt : extenders_->answered();
     if (!answered) attempts_total_.add(1);
     if (const std::string_view why = not_eligible(pod, nodes, codes); !why.empty()) {
@@ -204,12 +230,11 @@ class DefaultPreemption : public GroupPreemption {
     // The pod's nomination stays, as with kube-scheduler (Evaluator.Preempt).
     if (found.candidates.empty()) return refuse("no candidate node for preemption");
     const Trial& best = pick_candidate(found.candidates, host_.now_ms());
-    executor_.start(pod, best.node, best.victims);
+    executor_.start(pod, best.node, best.victims, best.rank.violations);
     nomination.nominate(best.node);
     return Status::success();
   }
 
- private:
   // Those that have no victim to wait for any more, on a node that one was waited for on.
   void wake_nominated(std::string_view name, bool node_is_gone) {
     const auto found = awaited_.find(name);
@@ -284,11 +309,16 @@ class DefaultPreemption : public GroupPreemption {
       });
     }
     std::vector<Pod> victims;
-    for (const VictimUnit& unit : found.victims) add_pods(unit, victims);
+    PreemptionExecutor::Costs costs;
+    for (const VictimUnit& unit : found.victims) {
+      add_pods(unit, victims);
+      costs.disruptions += unit.of_group ? 1 : 0;
+    }
+    costs.violations = std::ranges::count(budgets_.violations(victims), true);
     std::vector<Pod> members;
     for (const plimsoll_pod* pod : group.members) members.emplace_back(pod);
     if (!victims.empty()) {
-      executor_.start(members, group.uid, victims, group.is_there);
+      executor_.start(members, group.uid, victims, costs, group.is_there);
       try_again(group, host_.now_ms() + kLongestWaitMs);
     }
     return {
@@ -410,6 +440,7 @@ class DefaultPreemption : public GroupPreemption {
   const GroupDryRun* group_dry_run_ = nullptr;
   CounterMetric attempts_total_;
   CounterMetric group_attempts_total_;
+  HistogramMetric evaluation_;
   uint32_t held_;
   uint32_t group_held_;
   GroupPreemption* as_published_ = this;

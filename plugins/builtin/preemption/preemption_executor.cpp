@@ -48,6 +48,18 @@ PreemptionExecutor::PreemptionExecutor(const Host& host, std::string_view plugin
       group_victims_(host.histogram("scheduler_workload_preemption_victims",
                                     "[ALPHA] Pods evicted by one preemption for a pod group.",
                                     {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024})),
+      disruptions_(host.histogram("scheduler_preemption_workload_disruptions",
+                                  "[ALPHA] Groups, or pods of groups that go one by one, evicted "
+                                  "by one preemption for a pod group; if there are any.",
+                                  {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}, {"preemptor"})),
+      violations_(host.counter("scheduler_preemption_pdb_violations_total",
+                               "[ALPHA] Evicted pods whose eviction breaks a PodDisruptionBudget.",
+                               {"preemptor"})),
+      execution_(host.histogram("scheduler_preemption_execution_duration_seconds",
+                                "[ALPHA] Time of a preemption's writes.",
+                                {0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256,
+                                 0.512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768},
+                                {"preemptor", "result"})),
       duration_(host.histogram(
           "scheduler_preemption_goroutines_duration_seconds",
           "[ALPHA] (Deprecated since 1.37.0) Time of a preemption's writes.",
@@ -72,19 +84,24 @@ bool PreemptionExecutor::holds_back(std::string_view preemptor_uid) {
 }
 
 void PreemptionExecutor::start(Pod preemptor, std::string_view node_name,
-                               const std::vector<Pod>& victims) {
+                               const std::vector<Pod>& victims, int64_t violations) {
   victims_.observe_value(static_cast<double>(victims.size()));
   const auto run = std::make_shared<Run>();
   run->type = "pod";
   run->uid = preemptor.uid();
+  if (violations > 0) violations_.add(static_cast<double>(violations), run->type);
   start(run, {preemptor}, {std::string(node_name)}, victims);
 }
 
 void PreemptionExecutor::start(const std::vector<Pod>& group, std::string_view uid,
-                               const std::vector<Pod>& victims, std::function<bool()> is_there) {
+                               const std::vector<Pod>& victims, const Costs& costs,
+                               std::function<bool()> is_there) {
   group_victims_.observe_value(static_cast<double>(victims.size()));
   const auto run = std::make_shared<Run>();
   run->type = "podgroup";
+  if (costs.violations > 0) violations_.add(static_cast<double>(costs.violations), run->type);
+  if (costs.disruptions > 0)
+    disruptions_.observe_value(static_cast<double>(costs.disruptions), run->type);
   run->uid = uid;
   run->is_there = std::move(is_there);
   std::set<std::string> nodes;
@@ -253,7 +270,9 @@ void PreemptionExecutor::finish(const RunRef& run) {
     }
   }
   const std::string_view result = run->failed ? "error" : "success";
-  duration_.observe_value(static_cast<double>(host_.now_ms() - run->since_ms) / 1000, result);
+  const double seconds = static_cast<double>(host_.now_ms() - run->since_ms) / 1000;
+  execution_.observe_value(seconds, run->type, result);
+  duration_.observe_value(seconds, result);
   executions_.add(1, result);
   const std::string& uid = run->uids.front();
   if (!run->failed) {

@@ -30,11 +30,18 @@ class PreemptionExecutor {
   // Starts the preemption. Victims that wait on Permit or are in PreBind are rejected in memory;
   // the others are deleted: all but the last at once, the last after the requests for the others
   // were answered. Pods of lower priority that are nominated to the node lose their nomination.
-  void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims);
+  // `violations`: of them, those whose eviction breaks a PodDisruptionBudget.
+  void start(sdk::Pod preemptor, std::string_view node_name, const std::vector<sdk::Pod>& victims,
+             int64_t violations);
+  struct Costs {
+    int64_t violations = 0;
+    int64_t disruptions = 0;  // units of groups among the victims
+  };
   // The same for a whole group, which is held back with each of these pods. `uid`: the PodGroup's;
   // `is_there`: asked before the last victim goes.
   void start(const std::vector<sdk::Pod>& group, std::string_view uid,
-             const std::vector<sdk::Pod>& victims, std::function<bool()> is_there);
+             const std::vector<sdk::Pod>& victims, const Costs& costs,
+             std::function<bool()> is_there);
 
   // Whether requests of this preemptor are still to be answered. The last victim's own end counts
   // as the answer: its event may come first, and nothing else would wake the preemptor after it.
@@ -92,6 +99,9 @@ class PreemptionExecutor {
   std::string plugin_name_;
   sdk::HistogramMetric victims_;
   sdk::HistogramMetric group_victims_;
+  sdk::HistogramMetric disruptions_;
+  sdk::CounterMetric violations_;
+  sdk::HistogramMetric execution_;
   sdk::HistogramMetric duration_;                          // result: success or error
   sdk::CounterMetric executions_;                          // the same
   std::map<std::string, RunRef, std::less<>> runs_;        // by UID of the preemptor

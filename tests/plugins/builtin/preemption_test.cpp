@@ -401,7 +401,7 @@ class ExecutorTest : public ::testing::Test {
     preemptor_.priority(100);
     for (FakePod* pod : {&preemptor_, &a_, &b_, &c_}) host_.pods.push_back(&pod->get());
   }
-  void start(std::vector<Pod> victims) { executor_.start(preemptor_, "n", victims); }
+  void start(std::vector<Pod> victims) { executor_.start(preemptor_, "n", victims, 0); }
   // Runs what waits for its turn on the loop, once.
   void turn() {
     for (auto& task : std::exchange(host_.deferred, {})) task.run();
@@ -527,16 +527,16 @@ TEST_F(ExecutorTest, FailuresOfPreemptorsThatAreGoneAreForgotten) {
   host_.answer_status = 403;
   FakePod stays("ns/stays");
   host_.pods.push_back(&stays.get());
-  executor_.start(stays, "n", {a_});
+  executor_.start(stays, "n", {a_}, 0);
   turn();
   for (int i = 0; i < 1000; ++i) {
     FakePod gone("ns/gone-" + std::to_string(i));
-    executor_.start(gone, "n", {a_});
+    executor_.start(gone, "n", {a_}, 0);
     turn();
     EXPECT_LE(executor_.failing(), 64U);
   }
   host_.drop_deferred();
-  executor_.start(stays, "n", {a_});
+  executor_.start(stays, "n", {a_}, 0);
   turn();
   ASSERT_THAT(host_.deferred, SizeIs(1));
   EXPECT_GT(host_.deferred[0].delay_ms, 0);  // its first failure is remembered
@@ -553,7 +553,7 @@ TEST_F(ExecutorTest, WhoWaitsIsAskedOnceForTheFirstVictimsAndOnceForTheLast) {
   };
   PreemptionExecutor executor(Host(&table, "DefaultPreemption"), "DefaultPreemption");
   FakePod d("ns/d");
-  executor.start(preemptor_, "n", {a_, b_, c_, d});
+  executor.start(preemptor_, "n", {a_, b_, c_, d}, 0);
   EXPECT_EQ(asked, 1);
   for (int i = 0; i < 2; ++i) turn();
   EXPECT_EQ(asked, 2);
