@@ -6,8 +6,6 @@
 #include <plimsoll/join.hpp>
 #include <plimsoll/views.hpp>
 
-#include "framework/api/short_list.hpp"
-
 namespace plimsoll {
 namespace {
 
@@ -29,10 +27,10 @@ bool key_is_less(const auto& element, const plimsoll_str& key) {
 // one pass at most, however long both lists are.
 class LabelFinder {
  public:
-  explicit LabelFinder(const plimsoll_list& labels) : labels_(labels) {}
+  explicit LabelFinder(const plimsoll_list& labels) : all_(labels), labels_(labels) {}
 
   const plimsoll_str* find(const plimsoll_str& key) {
-    if (labels_.size() <= kShortList) return find_in_few(key);
+    if (labels_.size() <= kShortList) return find_label(all_, key);
     size_t first = at_ != 0 && key_is_less(labels_[at_ - 1], key) ? at_ : 0;
     size_t last = first;
     for (size_t step = 1; last < labels_.size() && key_is_less(labels_[last], key); step *= 2) {
@@ -48,13 +46,7 @@ class LabelFinder {
   }
 
  private:
-  const plimsoll_str* find_in_few(const plimsoll_str& key) const {
-    for (const plimsoll_label& label : labels_) {
-      if (equal(label.key, key)) return &label.value;
-    }
-    return nullptr;
-  }
-
+  const plimsoll_list& all_;
   Labels labels_;
   size_t at_ = 0;  // the key before this place was less than the key that was asked for last
 };
@@ -206,7 +198,7 @@ std::optional<int64_t> selector_number(std::string_view text) {
   return number;
 }
 
-const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key) {
+const plimsoll_str* find_among_many(const plimsoll_list& labels, const plimsoll_str& key) {
   return LabelFinder(labels).find(key);
 }
 

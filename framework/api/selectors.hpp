@@ -6,6 +6,7 @@
 // (labels.NewRequirement). So matching does not validate; an invalid requirement matches nothing.
 
 #include <plimsoll/objects.h>
+#include <plimsoll/views.hpp>
 
 #include <optional>
 #include <string>
@@ -13,14 +14,25 @@
 #include <vector>
 
 #include "framework/api/objects.hpp"
+#include "framework/api/short_list.hpp"
 #include "framework/base/result.hpp"
 
 namespace plimsoll {
 
 // ---- labels. `labels` is a list of plimsoll_label, sorted by key.
 
+// Of more than kShortList labels: the value of one, or null.
+[[nodiscard]] const plimsoll_str* find_among_many(const plimsoll_list& labels,
+                                                  const plimsoll_str& key);
 // The value of a label, or null.
-[[nodiscard]] const plimsoll_str* find_label(const plimsoll_list& labels, const plimsoll_str& key);
+[[nodiscard]] inline const plimsoll_str* find_label(const plimsoll_list& labels,
+                                                    const plimsoll_str& key) {
+  if (labels.count > kShortList) return find_among_many(labels, key);
+  for (const plimsoll_label& label : sdk::List<plimsoll_label>(labels)) {
+    if (sdk::equal(label.key, key)) return &label.value;
+  }
+  return nullptr;
+}
 
 // The operator of a selector's requirement: "In", "DoesNotExist", "Gt". PLIMSOLL_OP_INVALID: there
 // is none of that name.

@@ -193,10 +193,6 @@ Result<void> Framework::start() {
   return {};
 }
 
-Status Framework::go_on() const {
-  return env_.gives_up() ? error_status("the scheduler stops") : Status();
-}
-
 Status Framework::named(Status status, PluginIndex plugin) const {
   status.plugin_index = plugin;
   status.plugin = plugins_[plugin]->name();

@@ -105,7 +105,7 @@ class Framework {
 
   // ---- scheduling cycle. Each function asks this first, and ends with it.
   // Success, or Error: the scheduler stops.
-  Status go_on() const;
+  Status go_on() const { return env_.gives_up() ? error_status("the scheduler stops") : Status(); }
   [[nodiscard]] std::shared_ptr<CycleContext> new_cycle() const;
   PreFilterOutcome run_pre_filter(CycleContext& cycle, const plimsoll_pod& pod);
   // All Filter plugins over the rows; each sees only rows that are still candidates. Error: the

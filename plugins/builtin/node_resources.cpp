@@ -93,7 +93,11 @@ void pod_amounts(const std::vector<ScoredResource>& resources, Pod pod, bool non
   }
 }
 
-void DevicesInstead::start(const Host& host) {
+void DevicesInstead::start(const Host& host, const std::vector<ResourceWeight>& resources) {
+  const auto is_extended = [](const ResourceWeight& resource) {
+    return is_extended_resource(resource.name);
+  };
+  if (std::ranges::none_of(resources, is_extended)) return;
   claimed_ = host.find_service<plimsoll_claimed_resources>(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
                                                            PLIMSOLL_CLAIMED_RESOURCES_VERSION);
   if (claimed_ != nullptr && !PLIMSOLL_HAS(claimed_, devices)) claimed_ = nullptr;

@@ -99,8 +99,9 @@ void node_loads(const std::vector<ScoredResource>& resources, const std::vector<
 // (services/claimed_resources.h).
 class DevicesInstead {
  public:
-  void start(const sdk::Host& host);
-  // Of the resources by which is scored: where they stand in the list.
+  // `resources`: by which is scored.
+  void start(const sdk::Host& host, const std::vector<ResourceWeight>& resources);
+  // Of these: where they stand in the list.
   [[nodiscard]] std::vector<size_t> of(sdk::Pod pod, const std::vector<ResourceWeight>& resources,
                                        const std::vector<int64_t>& adds) const;
   void put(sdk::Node node, const std::vector<ResourceWeight>& resources,

@@ -58,7 +58,7 @@ class NodeResourcesBalancedAllocation {
         names_(read_balanced_args(host, args_json)),
         resources_(resolve(host, names_)) {}
 
-  void start() { instead_.start(host_); }
+  void start() { instead_.start(host_, names_); }
 
   Status pre_score(plimsoll_cycle&, Pod pod, Nodes) {
     thread_local std::vector<int64_t> adds;  // kept, so that a call allocates nothing

@@ -71,7 +71,7 @@ class NodeResourcesFit {
   void start() {
     claimed_ = host_.find_service<plimsoll_claimed_resources>(PLIMSOLL_CLAIMED_RESOURCES_SERVICE,
                                                               PLIMSOLL_CLAIMED_RESOURCES_VERSION);
-    instead_.start(host_);
+    instead_.start(host_, args_.resources);
   }
 
   const auto& events() const { return events_; }

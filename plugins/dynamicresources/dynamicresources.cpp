@@ -107,6 +107,8 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
     profile_ = view(pod->scheduler_name);
     store_->serve(profile_);
   }
+  std::vector<Extended> extended = extended_of(pod);
+  if (pod->claims.count == 0 && extended.empty()) return Status::skip();
   const auto attempt = std::make_shared<Attempt>();
   std::string refused;
   const uint64_t group = pod->claims.count == 0 ? 0 : group_decision(pod);
@@ -158,7 +160,7 @@ Status DynamicResources::pre_filter(plimsoll_cycle& cycle, Pod pod) {
   };
   const std::string problem = each_claim(pod, want);
   if (!problem.empty()) return unresolvable(host_, problem);
-  attempt->extended = extended_of(pod);
+  attempt->extended = std::move(extended);
   if (!attempt->extended.empty()) attempt->stale = store_->extended_claim(pod.uid());
   if (attempt->stale && !pod.node_name().empty()) {  // somebody asks about a pod that has its place
     if (const auto* has = store_->find(attempt->stale->first, attempt->stale->second)) want(*has);

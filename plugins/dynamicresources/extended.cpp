@@ -13,7 +13,7 @@ std::vector<DynamicResources::Extended> DynamicResources::extended_of(Pod pod) c
   std::vector<Extended> all;
   bool any = false;
   for (const plimsoll_resource& each : pod.requests()) {
-    if (each.value == 0) continue;
+    if (each.value == 0 || each.index <= PLIMSOLL_RESOURCE_PODS) continue;  // a node's own
     const std::string_view name = view(each.name);
     std::string device_class = store_->class_behind(name);
     any = any || !device_class.empty();

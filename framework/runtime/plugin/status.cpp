@@ -98,6 +98,7 @@ struct ReasonTable::Impl {
   void pass(uint32_t id, Entry& entry) {
     if (entry.stays || entry.holders != 0 || std::exchange(entry.passing, true)) return;
     passing.push_back(id);
+    any_passing.store(true, std::memory_order_relaxed);
     passing_bytes += entry.bytes();
   }
   // False: there is no room for it.
@@ -135,6 +136,7 @@ struct ReasonTable::Impl {
       entries.erase(found);
     }
     passing.clear();
+    any_passing.store(false, std::memory_order_relaxed);
     if (passing.capacity() > 1024) passing.shrink_to_fit();
     passing_bytes = 0;
   }
@@ -142,6 +144,7 @@ struct ReasonTable::Impl {
   mutable std::shared_mutex mutex;
   std::unordered_map<uint32_t, Entry> entries;
   std::unordered_map<std::string, uint32_t> ids;
+  std::atomic<bool> any_passing{false};  // most steps bring nothing: then no lock is taken
   std::vector<uint32_t> passing;  // that go at the end of the step, unless they are held then
   std::atomic<uint32_t> last{0};  // the highest that was given
   uint32_t newest = 0;
@@ -203,10 +206,7 @@ bool ReasonTable::valid(uint32_t id) const {
 }
 
 void ReasonTable::end_step() {
-  {
-    const std::shared_lock lock(impl_->mutex);
-    if (impl_->passing.empty()) return;
-  }
+  if (!impl_->any_passing.load(std::memory_order_relaxed)) return;
   const std::unique_lock lock(impl_->mutex);
   impl_->end_step();
 }

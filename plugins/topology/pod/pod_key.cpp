@@ -6,7 +6,8 @@
 namespace plimsoll::topology {
 
 PodKey PodKey::of(std::string_view uid) {
-  return {XXH64(uid.data(), uid.size(), 1), XXH64(uid.data(), uid.size(), 2)};
+  const XXH128_hash_t hash = XXH3_128bits(uid.data(), uid.size());
+  return {hash.high64, hash.low64};
 }
 
 }  // namespace plimsoll::topology

@@ -8,7 +8,7 @@
 
 namespace plimsoll::topology {
 
-// Two hashes of the UID: the texts of 100,000 pods need not be kept.
+// A hash of the UID (XXH3): the texts of 100,000 pods need not be kept.
 struct PodKey {
   uint64_t a = 0;
   uint64_t b = 0;
