@@ -216,7 +216,7 @@ void Bindings::binding_failed(const std::string& uid, const Status& status,
     const Nominating nominating = nomination_after(*attempt, status);
     const std::string why = diagnosis ? fit_error_message(*diagnosis, state_.environment.reasons)
                                       : status.message(state_.environment.reasons);
-    state_.nominator.add(pod, nominating);
+    state_.nominate(pod, nominating);
     state_.report_failure(
         *pod, status.rejected(), why, nominating,
         attempt->nominated || attempt->nominated_to != view(pod->nominated_node_name));

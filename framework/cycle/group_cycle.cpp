@@ -286,6 +286,7 @@ Routine<> GroupCycle::attempt() {
   if (!message_.empty()) {
     refusals_.push_back(
         {members_.front().pod, {*state_.policy.group_gate(*members_.front().pod)}, {}});
+    give_up_room();
     co_return co_await fail(group);
   }
   wish_ = wish_of(*object_, *members_.front().pod);
@@ -378,6 +379,7 @@ Routine<> GroupCycle::fail(QueuedGroup& group, bool for_want_of_room) {
   group.put_off = is_news();
   // Whom to evict is seen once the claims bind nobody any more.
   group.gave_back = asks && !group.put_off && !group.gave_back && give_back_claims();
+  if (!error_.ok()) give_up_room();
   Evictions evictions;
   if (asks && !group.put_off && !group.gave_back) evictions = co_await evict(group, is_news);
   co_await slice_.pause();

@@ -83,6 +83,7 @@ class GroupCycle {
   struct Verdict {
     Status status;
     Diagnosis diagnosis;
+    bool nowhere = false;  // no node takes a pod of this kind, and others only take room
   };
   struct Member {
     PodRef pod;
@@ -122,6 +123,7 @@ class GroupCycle {
   void gather(const QueuedGroup& group);
   [[nodiscard]] Order take_nominations();
   void give_back_nomination(const Member& member);
+  void give_up_room();
   // Why no attempt is made: the first thing that is wrong about the group or a member.
   [[nodiscard]] std::string mismatch(const QueuedGroup& group, const PodGroup& object) const;
   [[nodiscard]] std::string unsupported(const PodGroup& object) const;
@@ -192,6 +194,7 @@ class GroupCycle {
   std::set<std::vector<size_t>> tried_;        // orders, as kinds
   std::vector<size_t> by_size_, permutation_;  // of kinds
   size_t orders_ = 0;
+  size_t not_tried_ = 0;  // domains that may hold enough, in the last round
   size_t looks_ = 0;
   int64_t until_ms_ = INT64_MAX;  // see Slice::worked_ms: then no further order is tried
   TopologyWish wish_;

@@ -30,6 +30,10 @@ void GroupCycle::give_back_nomination(const Member& member) {
   state_.nominator.add(member.pod, Nominating::to(member.nominated_to));
 }
 
+void GroupCycle::give_up_room() {
+  for (Member& member : members_) member.nominating = Nominating::clear();
+}
+
 bool GroupCycle::give_back_claims() {
   const auto* claimed =
       static_cast<const plimsoll_claimed_resources*>(state_.environment.services.find(
@@ -92,7 +96,7 @@ Routine<GroupCycle::Evictions> GroupCycle::evict(QueuedGroup& group,
       domains,
       [&queue = state_.queue, kind = group.kind, ns = group.ns, name = group.name] {
         const QueuedGroup* waiting = queue.group({kind, ns, name});
-        return waiting != nullptr && waiting->facts.known;
+        return waiting != nullptr && waiting->is_complete();
       },
       std::move(is_news)};
   let_watch_wait();
@@ -119,10 +123,10 @@ Routine<GroupCycle::Evictions> GroupCycle::evict(QueuedGroup& group,
     case Outcome::kRefused:
       break;
   }
-  if (decision.outcome == Outcome::kWaits || decision.outcome == Outcome::kIneligible ||
-      decision.outcome == Outcome::kNews)
+  if ((decision.outcome == Outcome::kWaits && decision.places.empty()) ||
+      decision.outcome == Outcome::kIneligible || decision.outcome == Outcome::kNews)
     co_return evictions;
-  for (Member& member : members_) member.nominating = Nominating::clear();
+  give_up_room();
   size_t at = 0;
   for (const GroupDryRun::Place& place : decision.places) {  // in the order of the members
     while (pods[at] != place.pod) ++at;

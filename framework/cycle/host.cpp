@@ -72,7 +72,7 @@ void Host::nominate(const plimsoll_pod& pod, std::string_view node_name) {
   if (!pending || given_up()) return;
   const std::string_view uid = view(pod.meta.uid);
   const bool untold = state_.nominator.node_of(uid) != view(pending->nominated_node_name);
-  state_.nominator.add(pending, Nominating::to(std::string(node_name)));
+  state_.nominate(pending, Nominating::to(std::string(node_name)));
   // What was written before, and may be under way still, must not come back.
   if (untold) state_.write_nomination(*pending, node_name);
 }

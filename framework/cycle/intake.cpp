@@ -201,13 +201,16 @@ void Intake::handle(ObjectDeleted& message) {
 void Intake::group_changed(const RawObject& object) {
   const GroupKind kind = group_kind(object.resource);
   if (kind == GroupKind::kNone) return;
-  const GroupName name{kind, object.ns, object.name};
-  state_.queue.group_changed(name, state_.now_ms());
-  const QueuedGroup* group = state_.queue.group(name);
-  if (group == nullptr || group->is_complete()) return;
-  std::vector<PodRef> members;
-  for (const QueuedPod* member : group->members) members.push_back(member->pod);
-  for (const PodRef& member : members) drop_nomination(member);
+  state_.queue.group_changed({kind, object.ns, object.name}, state_.now_ms());
+}
+
+void Intake::give_back_room() {
+  for (const GroupName& name : state_.queue.take_idle_groups()) {
+    std::vector<PodRef> members;
+    for (const QueuedPod* member : state_.queue.group(name)->members)
+      members.push_back(member->pod);
+    for (const PodRef& member : members) drop_nomination(member);
+  }
 }
 
 // It would keep others away from room that it may never use.
@@ -375,6 +378,7 @@ void Intake::pending_pod(const PodRef& pod) {
   }
   if (state_.cluster.is_assumed(uid)) return;  // bound by us; the watch has not caught up
   if (pod->meta.deletion_ms != 0 && state_.policy.group_of(*pod)) {
+    drop_nomination(pod);
     state_.queue.remove(uid);  // its group does not count it any more
     return;
   }
@@ -385,11 +389,8 @@ void Intake::pending_pod(const PodRef& pod) {
   if (!before) {
     // Whoever nominated it, an earlier scheduler perhaps. Since 1.37 a gated pod keeps its room
     // too.
-    state_.nominator.add(pod, Nominating::keep());
     (void)state_.queue.add(pod, state_.now_ms());
-    const GroupName name = state_.policy.group_of(*pod);
-    const QueuedGroup* group = name ? state_.queue.group(name) : nullptr;
-    if (group != nullptr && !group->facts.known) drop_nomination(pod);
+    state_.nominate(pod, Nominating::keep());
     return;
   }
   state_.queue.update(pod, state_.now_ms());

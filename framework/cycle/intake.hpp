@@ -23,6 +23,8 @@ class Intake {
   // A pod may name a resource before a node or a plugin does. When one has, the resource gets its
   // position in the pod.
   void place_resources();
+  // Groups that cannot go any more lose the room that was kept for them.
+  void give_back_room();
 
  private:
   struct HeldPod {

@@ -172,6 +172,11 @@ void LoopState::undo(Attempt& attempt) {
   forget(*attempt.assumed);
 }
 
+void LoopState::nominate(const PodRef& pod, const Nominating& nominating) {
+  nominator.add(pod, nominating);
+  if (!nominator.node_of(view(pod->meta.uid)).empty()) queue.keeps_room(*pod);
+}
+
 void LoopState::attempt_failed(const Attempt& attempt, const PodRef& pod, const Status& status,
                                const Diagnosis& diagnosis, const Nominating& nominating,
                                std::string_view why, std::string_view entry_uid) {
@@ -180,7 +185,7 @@ void LoopState::attempt_failed(const Attempt& attempt, const PodRef& pod, const 
   const std::string& before = attempt.nominated_to;
   const bool untold = before != view(pod->nominated_node_name);
   const bool kept = !nominating.override_mode && !before.empty();
-  nominator.add(pod, kept ? Nominating::to(before) : nominating);
+  nominate(pod, kept ? Nominating::to(before) : nominating);
   // No update of the pod is going to tell of the end of what its status never said.
   const std::string_view uid = view(pod->meta.uid);
   if (untold && nominator.node_of(uid) != before)

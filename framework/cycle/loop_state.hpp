@@ -84,6 +84,8 @@ struct LoopState {
   [[nodiscard]] Status permit(Attempt& attempt, const plimsoll_node_info* node);
   // Unreserve, and the pod is assumed no more.
   void undo(Attempt& attempt);
+  // Of a pod that is in the queue.
+  void nominate(const PodRef& pod, const Nominating& nominating);
   // The attempt failed, and the queue knows: what becomes of the nomination, and what is written.
   // `why`: in place of what the verdict says. `entry_uid`: of the pod that stands for the pod's
   // group in the queue; empty: it has none.

@@ -81,6 +81,7 @@ bool GroupCycle::place(Member& member, Verdict& verdict) {
   } else {
     verdict.status = std::move(placement.status);
     verdict.diagnosis = std::move(placement.diagnosis);
+    verdict.nowhere = true;
   }
   if (verdict.status.is_error()) error_ = verdict.status;
   return false;
@@ -116,6 +117,7 @@ Routine<bool> GroupCycle::place_in(const Order& order, bool first) {
     member.now = {};
     if (first) member.fate = Member::Fate::kNotReached;
   }
+  std::vector<const Verdict*> nowhere(kinds_.size());
   for (const size_t each : order) {
     if (scheduled() + remaining < needed_) break;
     if (looks_ > (first ? most_first_looks(nodes) : most_looks(nodes)) || (!first && is_late())) {
@@ -126,8 +128,11 @@ Routine<bool> GroupCycle::place_in(const Order& order, bool first) {
     if (is_over()) co_return false;
     Member& member = members_[each];
     --remaining;
-    const bool has_place = place(member, member.now);
+    const Verdict*& known = nowhere[member.kind];
+    if (known != nullptr) member.now = *known;
+    const bool has_place = known == nullptr && place(member, member.now);
     if (is_over()) co_return false;
+    if (member.now.nowhere) known = &member.now;
     if (has_place) ++placed_;
     if (!has_place) refuse(member, member.now.diagnosis);
     if (first) {
@@ -329,9 +334,13 @@ Routine<bool> GroupCycle::try_domains(Order& order, bool all) {
   const GroupDomain* best = nullptr;
   size_t most = 0;
   const size_t most_looks = most_first_looks(state_.cluster.node_count());
+  not_tried_ = 0;
   for (const GroupDomain& domain : domains_) {
-    if (looks_ > most_looks) break;
     if (!domain.may_hold || domain.most_pods <= most) continue;
+    if (looks_ > most_looks) {
+      ++not_tried_;
+      continue;
+    }
     domain_ = &domain;
     const auto began = metrics::Clock::now();
     const bool enough = co_await place_in(order, true);
@@ -394,6 +403,9 @@ Routine<> GroupCycle::say_why_none(const Order& order) {
   if (message_.empty() || is_over()) co_return;
   const auto best = std::ranges::max_element(domains_, {}, &GroupDomain::most_pods);
   message_ = no_domain_message(message_);
+  if (not_tried_ != 0) {
+    message_ += "; to look at " + std::to_string(not_tried_) + " of them would take too long";
+  }
   if (best->may_hold) co_return;
   most_room_ = "; the most that have room by what is free: " + std::to_string(best->most_pods) +
                " in " + go_quoted(best->value);

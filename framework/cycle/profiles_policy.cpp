@@ -9,6 +9,7 @@
 
 #include "framework/base/log.hpp"
 #include "framework/cluster/cluster_state.hpp"
+#include "framework/cycle/groups/topology_wish.hpp"
 #include "framework/cycle/queue_metrics.hpp"
 #include "framework/objects/gang_terms.hpp"
 #include "framework/placement/timing.hpp"
@@ -176,7 +177,8 @@ GroupFacts ProfilesPolicy::group(const GroupName& name, const plimsoll_pod& memb
     facts.least_backoff_ms = groups_[profile(member)].coscheduling_backoff_ms;
   }
   facts.needed = static_cast<size_t>(group->min_count);
-  facts.wish = group->uid + " " + group->required_topology + " " + group->preferred_topology;
+  const TopologyWish wish = wish_of(*group, member);
+  facts.wish = group->uid + " " + wish.required + " " + wish.preferred;
   const PlacedMembers* placed = cluster_.members(name);
   if (placed != nullptr) facts.placed = placed->living;
   if (!is_gang) return facts;

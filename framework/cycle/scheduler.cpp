@@ -228,6 +228,7 @@ bool Scheduler::turn(bool may_schedule) {
   const int64_t now = state_.now_ms();
   if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
   if (!state_.watch_waits_since) run_timers();
+  intake_.give_back_room();
   size_t scheduled = 0;
   if (group_ != nullptr && may_schedule) {
     scheduled = group_->size();

@@ -18,9 +18,6 @@ namespace {
 // So many nodes where evictions would help are enough for a choice; fewer for pods whose nodes are
 // all tried again with each member.
 constexpr size_t kEnoughRows = 100, kEnoughFreshRows = 16;
-// A pod whose grace period has longer to go than this counts as one that stays: whoever makes pods
-// chooses it.
-constexpr int64_t kLongestGraceMs = 10 * 60'000;
 // Each kind keeps what it knows of every node.
 size_t most_kinds_to_evict(size_t nodes) {
   return std::clamp(400'000 / (nodes + 1), GroupTrial::kMaxKinds, size_t{512});
@@ -52,10 +49,13 @@ class EvictionRun {
       answer.outcome = Outcome::kTooMuch;
       co_return answer;
     }
-    if (co_await remove_going(nodes_) && co_await fit_without_victims()) {
-      answer.outcome = Outcome::kWaits;
-      answer.until_ms = until_ms_;
-      co_return answer;
+    if (co_await remove_going(nodes_)) {
+      if (const auto plan = co_await fit_without_victims()) {
+        answer.outcome = Outcome::kWaits;
+        answer.until_ms = until_ms_;
+        add_places(*plan, answer);
+        co_return answer;
+      }
     }
     nodes_.set_units(co_await find_units());
     co_await slice_.pause();
@@ -72,10 +72,7 @@ class EvictionRun {
     if (!plan || !co_await holds(*plan)) co_return answer;
     co_await slice_.pause();
     answer.outcome = Outcome::kFound;
-    for (size_t i = 0; i < members_.size(); ++i) {
-      if (plan->rows[i] == GroupRun::kNoRow) continue;
-      answer.places.push_back({members_[i].pod, nodes_.node_at(plan->rows[i]).name()});
-    }
+    add_places(*plan, answer);
     for (const size_t each : plan->victims) answer.victims.push_back(nodes_.units()[each].who);
     std::ranges::stable_sort(answer.victims, [this](const VictimUnit& a, const VictimUnit& b) {
       return a.more_important_than(b, query_.now_ms);
@@ -131,16 +128,14 @@ class EvictionRun {
     co_return true;
   }
 
-  // Their room is about to be free. Not for ever: the node's agent may have died.
+  // Their room is about to be free.
   Routine<bool> remove_going(GroupRun& nodes) {
     bool any = false;
     for (size_t row = 0; row < nodes.row_count(); ++row) {
       co_await slice_.pause();
       std::vector<const plimsoll_pod*> going;
       for (const PodRef& pod : nodes.node_at(row).pods()) {
-        if (pod->meta.deletion_ms == 0) continue;
-        const int64_t left = pod->meta.deletion_ms - query_.now_ms;
-        if (left <= -GroupTrial::kLongestWaitMs || left > kLongestGraceMs) continue;
+        if (!GroupTrial::makes_room(*pod, query_.now_ms)) continue;
         going.push_back(pod.get());
         until_ms_ = std::min(until_ms_, pod->meta.deletion_ms + GroupTrial::kLongestWaitMs);
       }
@@ -150,16 +145,16 @@ class EvictionRun {
     co_return any;
   }
 
-  Routine<bool> fit_without_victims() {
+  Routine<std::optional<Plan>> fit_without_victims() {
     const Order order = as_given();
     const size_t begin = nodes_.mark();
     for (const Slots domain : domains()) {
       if (!enter(domain)) continue;
-      const Plan plan = co_await place_in(order, false);
+      Plan plan = co_await place_in(order, false);
       nodes_.roll_back(begin);
-      if (plan.placed >= query_.needed) co_return true;
+      if (plan.placed >= query_.needed) co_return plan;
     }
-    co_return false;
+    co_return std::nullopt;
   }
 
   // Those to be kept first: who breaks a budget, then who is more important.
@@ -200,6 +195,13 @@ class EvictionRun {
   }
 
   // ---- places
+
+  void add_places(const Plan& plan, Eviction& answer) const {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (plan.rows[i] == GroupRun::kNoRow) continue;
+      answer.places.push_back({members_[i].pod, nodes_.node_at(plan.rows[i]).name()});
+    }
+  }
 
   Order as_given() const {
     Order order(members_.size());

@@ -41,8 +41,6 @@ class GroupTrial final : public GroupDryRun {
   // counts once for the places of a group that was tried in vain, and once for its victims.
   static constexpr size_t kLooksInAnyCase = 20'000;
   static constexpr int64_t kLongestMs = 100;  // by default
-  // A pod that is being deleted is waited for until so long after its grace period has ended.
-  static constexpr int64_t kLongestWaitMs = 2 * 60'000;
 
   // Both outlive it.
   GroupTrial(const ClusterState& cluster, const Nominator& nominator, FrameworkOf framework_of,

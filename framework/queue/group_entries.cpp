@@ -100,6 +100,37 @@ std::string SchedulingQueue::gate_message(const QueuedGroup& group) {
   return "";
 }
 
+// ---- room that is kept for a group
+
+void SchedulingQueue::keeps_room(const plimsoll_pod& member) {
+  const auto found = groups_.find(policy_.group_of(member).key());
+  if (found == groups_.end()) return;
+  found->second->keeps_room = true;
+  see_if_idle(*found->second);
+}
+
+bool SchedulingQueue::is_idle(const QueuedGroup& group) {
+  if (!group.is_complete()) return true;
+  const auto& gate = group.entry.gated_by;
+  return gate && !policy_.wakes_whom_it_gates(plugin_key(group.entry.profile, *gate));
+}
+
+void SchedulingQueue::see_if_idle(QueuedGroup& group) {
+  if (group.keeps_room && is_idle(group)) idle_groups_.insert(group.id().key());
+}
+
+std::vector<GroupName> SchedulingQueue::take_idle_groups() {
+  std::vector<GroupName> idle;
+  for (const std::string& key : std::exchange(idle_groups_, {})) {
+    const auto found = groups_.find(key);
+    if (found == groups_.end() || found->second->entry.place == QueuePlace::kInFlight) continue;
+    if (!is_idle(*found->second)) continue;
+    found->second->keeps_room = false;
+    idle.push_back(found->second->id());
+  }
+  return idle;
+}
+
 // The plugin that holds the group back, while its entry is in no place. Who was held last is asked
 // first.
 std::optional<PluginIndex> SchedulingQueue::group_gate(QueuedGroup& group) {
@@ -197,6 +228,7 @@ void SchedulingQueue::arrive(QueuedPod& member, int64_t now_ms) {
   entry.rejectors.insert(*gate);
   count_holders(entry, +1);
   put(entry, QueuePlace::kUnschedulable);
+  see_if_idle(group);
 }
 
 void SchedulingQueue::leave(QueuedPod& member) {
@@ -210,10 +242,14 @@ void SchedulingQueue::leave(QueuedPod& member) {
   count_priority(group, member.pod->priority, false);
 }
 
+// What the group was refused for may go with the pod that left.
 void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
   QueuedPod& entry = group.entry;
   const bool was_held = group.held == &left;
-  if (!group.members.empty() && !was_held && entry.pod != left.pod) return;
+  const bool was_refused =
+      entry.place == QueuePlace::kUnschedulable && group.gate == QueuedGroup::Gate::kNone;
+  see_if_idle(group);
+  if (!group.members.empty() && !was_held && !was_refused && entry.pod != left.pod) return;
   const QueuePlace place = entry.place;
   count_holders(entry, -1);
   take_out(entry);
@@ -228,6 +264,8 @@ void SchedulingQueue::settle(QueuedGroup& group, const QueuedPod& left) {
   if (was_held || other_profile) {
     if (was_held) group.held = nullptr;
     requeue(entry, Strategy::kImmediately, entry.queued_ms);
+  } else if (was_refused) {
+    requeue(entry, Strategy::kAfterBackoff, entry.queued_ms);
   } else {
     put(entry, place);
   }

@@ -155,6 +155,7 @@ bool SchedulingQueue::passes_gates(QueuedPod& pod) {
   pod.gated_by = is_entry(pod) ? group_gate(*pod.group) : policy_.gate(*pod.pod);
   if (pod.gated_by) pod.rejectors.insert(*pod.gated_by);
   count_holders(pod, +1);
+  if (is_entry(pod)) see_if_idle(*pod.group);
   return !pod.gated_by;
 }
 

@@ -174,13 +174,14 @@ struct QueuedGroup {
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
   std::vector<GroupRefusal> refusals;  // of the last attempt
   Late late = Late::kNobody;
-  bool gave_back = false;  // devices of its claims, in the last attempt
-  bool put_off = false;    // nobody was evicted in the last attempt: news of it waited
-  std::string said;        // of that, or of a binding that failed since
-  std::string told;        // what the cycle last wrote about it,
-  std::string told_to;     // into the object of this UID
-  int64_t failed_ms = 0;   // when no place was last found for it; 0: never, or since
-  size_t counted = 0;      // of the members, in the sizes of its place
+  bool gave_back = false;   // devices of its claims, in the last attempt
+  bool put_off = false;     // nobody was evicted in the last attempt: news of it waited
+  std::string said;         // of that, or of a binding that failed since
+  std::string told;         // what the cycle last wrote about it,
+  std::string told_to;      // into the object of this UID
+  bool keeps_room = false;  // some of its members are nominated, or were
+  int64_t failed_ms = 0;    // when no place was last found for it; 0: never, or since
+  size_t counted = 0;       // of the members, in the sizes of its place
 
   [[nodiscard]] GroupName id() const { return {kind, ns, name}; }
   [[nodiscard]] bool is_complete() const {
@@ -239,6 +240,11 @@ class SchedulingQueue {
   void say(const plimsoll_pod& member, std::string_view what);
   // The group came, changed or went, or another number of its pods has a node.
   void group_changed(const GroupName& name, int64_t now_ms);
+  // A member of a group is nominated.
+  void keeps_room(const plimsoll_pod& member);
+  // Groups whose members keep room that they cannot use: they are not enough any more, or one is
+  // held back, and not by a plugin that lets it go by itself. Each once, until it keeps room again.
+  [[nodiscard]] std::vector<GroupName> take_idle_groups();
   // Moves pods whose backoff is over and pods that were unschedulable for too long. Returns when to
   // call it next.
   int64_t flush(int64_t now_ms);
@@ -326,6 +332,8 @@ class SchedulingQueue {
   [[nodiscard]] static bool is_entry(const QueuedPod& pod);
   [[nodiscard]] bool stays_apart(const QueuedPod& pod);
   [[nodiscard]] bool has_quorum(QueuedGroup& group);
+  [[nodiscard]] bool is_idle(const QueuedGroup& group);
+  void see_if_idle(QueuedGroup& group);
   [[nodiscard]] std::optional<PluginIndex> group_gate(QueuedGroup& group);
   QueuedGroup& join(QueuedPod& member, int64_t now_ms);  // makes the group if it must
   void arrive(QueuedPod& member, int64_t now_ms);        // one that was not in the queue
@@ -351,6 +359,7 @@ class SchedulingQueue {
   std::string_view cause_;  // empty: the pod stays in its queue and only its position changes
   FlatStringMap<std::unique_ptr<QueuedPod>> pods_;      // waiting, in flight, and departed
   FlatStringMap<std::unique_ptr<QueuedGroup>> groups_;  // with members, by GroupName::key
+  std::set<std::string> idle_groups_;                   // by key: see take_idle_groups
   IndexedHeap<QueuedPod, ByKey> active_;
   IndexedHeap<QueuedPod, ByExpiryWindow> backoff_;
   IndexedHeap<QueuedPod, ByExpiryWindow> error_backoff_;

@@ -43,6 +43,16 @@ struct VictimUnit {
 class GroupDryRun {
  public:
   static constexpr const char* kService = "plimsoll.group-dry-run";
+  // A pod that is being deleted is waited for until so long after its grace period has ended: its
+  // node's agent may have died.
+  static constexpr int64_t kLongestWaitMs = 2 * 60'000;
+  // One whose grace period has longer to go counts as one that stays: whoever makes pods chooses
+  // it.
+  static constexpr int64_t kLongestGraceMs = 10 * 60'000;
+  [[nodiscard]] static bool makes_room(const plimsoll_pod& pod, int64_t now_ms) {
+    const int64_t left = pod.meta.deletion_ms - now_ms;
+    return pod.meta.deletion_ms != 0 && left > -kLongestWaitMs && left <= kLongestGraceMs;
+  }
 
   struct Place {
     const plimsoll_pod* pod;
@@ -68,7 +78,8 @@ class GroupDryRun {
       kWaits,      // pods that are being deleted make room enough
       kTooMuch,    // too many kinds of members, or it would have taken too long
     } outcome = Outcome::kNoRoom;
-    std::vector<Place> places;        // kFound: with only the victims gone all of these fit at once
+    // kFound: with only the victims gone all of these fit at once; kWaits: with those gone who go.
+    std::vector<Place> places;
     std::vector<VictimUnit> victims;  // the most important first; none: others found less room
     // kNoRoom: of the members in their order, when it was known that too few fit.
     size_t placed = 0, remaining = 0;
@@ -102,7 +113,7 @@ class GroupPreemption {
   struct Decision {
     enum class Outcome {
       kEvicts,      // places: where the members are nominated to
-      kWaits,       // for pods that go already; nominations stay
+      kWaits,       // for pods that go already; places as above; none: nominations stay
       kIneligible,  // it must not evict; nominations stay
       kRefused,     // nobody is evicted
       kNoRoom,      // the same; placed, remaining: see GroupDryRun::Eviction

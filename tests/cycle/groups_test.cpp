@@ -1305,6 +1305,106 @@ TEST_F(EvictionTest, WhoGoesAlreadyIsWaitedForAndNobodyGoesBesideThem) {
   EXPECT_EQ(evicted(), "");
 }
 
+// However many of a low priority wait for the same room, and whenever it comes free.
+TEST_F(EvictionTest, RoomThatIsWaitedForIsKept) {
+  for (const char* name : {"n", "m"}) {
+    node(name, "4");
+    Json old = pod_of(std::string("old-") + name, "4", false);
+    old["spec"]["nodeName"] = name;
+    old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+    world_.save_pod(old);
+  }
+  members({high_of("x", "4"), high_of("y", "4")});
+  EXPECT_EQ(evicted(), "");
+  pod("single", "4", false);
+  world_.delete_pod("old-n");
+  world_.settle();
+  EXPECT_EQ(bound({"x", "y", "single"}), 0U);
+  world_.delete_pod("old-m");
+  world_.settle();
+  EXPECT_EQ(bound({"x", "y"}), 2U);
+}
+
+// Two nodes are made free for x and y; then the group cannot go any more.
+class UselessEvictionTest : public EvictionTest {
+ protected:
+  UselessEvictionTest() : EvictionTest({}) {
+    world_.take_time();
+    for (const char* name : {"n", "m"}) {
+      node(name, "4");
+      running(std::string("old-") + name, "4", name, 10);
+    }
+    members({high_of("x", "4"), high_of("y", "4")});
+    world_.step();
+  }
+  // Whether others may have the room.
+  size_t taken_by_others() {
+    world_.step();
+    for (const char* name : {"old-n", "old-m"}) world_.delete_pod(name);
+    for (const char* name : {"a", "b"}) pod(name, "4", false);
+    for (int i = 0; i < 6; ++i) world_.step();
+    return bound({"a", "b"});
+  }
+};
+
+TEST_F(UselessEvictionTest, OthersGetTheRoomIfAMemberIsDeleted) {
+  ASSERT_EQ(evicted(), "old-m old-n ");
+  world_.delete_pod("y");
+  EXPECT_EQ(taken_by_others(), 2U);
+}
+
+TEST_F(UselessEvictionTest, OthersGetTheRoomIfAMemberIsBeingDeleted) {
+  Json y = world_.pod("y");
+  y["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  world_.save_pod(y);
+  EXPECT_EQ(taken_by_others(), 2U);
+}
+
+TEST_F(UselessEvictionTest, OthersGetTheRoomIfAMemberComesThatIsHeldBack) {
+  Json z = high_of("z", "1");
+  z["spec"]["schedulingGates"] = {{{"name", "later"}}};
+  world_.save_pod(z);
+  EXPECT_EQ(taken_by_others(), 2U);
+}
+
+TEST_F(UselessEvictionTest, RoomIsGivenUpIfAMemberComesThatDoesNotAgree) {
+  Json z = high_of("z", "1");
+  z["spec"]["priority"] = 99;
+  world_.save_pod(z);
+  EXPECT_NE(world_.nominated("x"), "");
+  world_.step();
+  EXPECT_EQ(world_.nominated("x") + world_.nominated("y"), "");
+}
+
+TEST_F(UselessEvictionTest, OthersGetTheRoomIfTheGroupIsDeleted) {
+  world_.delete_group("g");
+  EXPECT_EQ(taken_by_others(), 2U);
+}
+
+TEST_F(UselessEvictionTest, OthersDoNotGetItIfAMemberMoreThanNeededGoes) {
+  world_.save_pod(high_of("z", "4"));
+  world_.step();
+  world_.delete_pod("z");
+  EXPECT_EQ(taken_by_others(), 0U);
+  EXPECT_EQ(bound({"x", "y"}), 2U);
+}
+
+// Whoever makes pods chooses their grace period.
+TEST_F(EvictionTest, AVictimThatMayTakeForEverIsNotWaitedFor) {
+  world_.take_time();
+  for (const char* name : {"n", "m"}) node(name, "4");
+  running("slow", "4", "n", 10);
+  running("other", "4", "m", 20);
+  members({high_of("x", "4")});
+  ASSERT_EQ(evicted(), "slow ");
+  Json slow = world_.pod("slow");
+  slow["metadata"]["deletionTimestamp"] = "2036-01-01T00:00:00Z";
+  world_.save_pod(slow);
+  world_.pass(GroupTrial::kLongestWaitMs);
+  world_.settle();
+  EXPECT_EQ(evicted(), "other slow ");
+}
+
 TEST_F(EvictionTest, WhoDoesNotGoAtLastIsNotWaitedForForEver) {
   for (const char* name : {"n", "m"}) node(name, "4");
   Json old = pod_of("old", "4", false);
@@ -1871,6 +1971,26 @@ TEST_F(LevelsTest, LateMembersOfAGroupThatPrefersJoinTheOthersIfThereIsRoom) {
 TEST_F(LevelsTest, KueuesAnnotationsOfPodsCount) {
   wish(4, "", "");
   EXPECT_EQ(place_of(4, {{"kueue.x-k8s.io/podset-required-topology", "rack"}}).size(), 2U);
+}
+
+// 100 racks refuse all 1,000 pods, the last takes some.
+TEST_F(TopologyTest, ARackThatTakesThemIsFoundBehindManyThatDoNot) {
+  for (int rack = 0; rack < 100; ++rack) {
+    const std::string name = "r" + std::to_string(100 + rack);
+    for (int i = 0; i < 10; ++i) {
+      Json tainted = node_in(name, name + "-" + std::to_string(i), "200");
+      tainted["spec"]["taints"] = {{{"key", "k"}, {"effect", "NoSchedule"}}};
+      world_.add_node(tainted);
+    }
+  }
+  node("z", "z1", "100");
+  std::vector<std::string> names;
+  for (int i = 0; i < 1000; ++i) {
+    names.push_back("p" + std::to_string(i));
+    world_.save_pod(pod_of(names.back(), "1"));
+  }
+  group(1);
+  EXPECT_EQ(bound(names), 100U) << world_.condition("g");
 }
 
 TEST(TopologyLevels, AreTriedFromTheNarrowest) {
@@ -2636,6 +2756,34 @@ TEST_F(FailureTest, TheLastVictimStaysIfTheGroupIsDeletedMeanwhile) {
   world_.hold_answers(false);
   world_.settle();
   EXPECT_EQ(world_.evicted().size(), 1U) << evicted();
+}
+
+TEST_F(FailureTest, TheLastVictimStaysIfAMemberIsDeletedMeanwhile) {
+  node("n", "4");
+  for (const char* name : {"a", "b"}) running(name, "2", "n", 10);
+  members({high_of("x", "2"), high_of("y", "2")});
+  world_.hold_answers(true);
+  world_.step();
+  world_.delete_pod("y");
+  world_.settle();
+  world_.hold_answers(false);
+  world_.settle();
+  EXPECT_EQ(world_.evicted().size(), 1U) << evicted();
+}
+
+// Nothing else would wake the group.
+TEST_F(FailureTest, TheGroupIsTriedAgainWhenThePodThatWasWrongGoes) {
+  node("n", "8");
+  world_.save_pod(pod_of("a", "1"));
+  Json odd = pod_of("odd", "1");
+  odd["spec"]["priority"] = 7;
+  world_.save_pod(odd);
+  group("g", 1, 0);
+  world_.step();
+  ASSERT_EQ(bound({"a", "odd"}), 0U) << world_.condition("g");
+  world_.delete_pod("odd");
+  world_.step();
+  EXPECT_EQ(bound({"a"}), 1U) << world_.condition("g");
 }
 
 TEST_F(FailureTest, TwoGroupsThatNeedTheSameNodesDoNotBlockOneAnother) {

@@ -67,14 +67,14 @@ bool is_in_group(const plimsoll_pod& pod) {
 // For how long room that is about to be free is waited for, before other pods have to go: two
 // reports of a node agent at its usual pace. And when that is forgotten; by then a pod that waited
 // in vain was tried again, whatever wakes it.
-constexpr int64_t kLongestWaitMs = 2 * 60'000;
+constexpr int64_t kLongestWaitMs = GroupDryRun::kLongestWaitMs;
 constexpr int64_t kForgetWaitMs = 60 * 60'000;
 
 // When the last of those whom a group waits for on the node counts as one that stays.
-int64_t victims_count_until(int32_t priority, Node node) {
+int64_t victims_count_until(int32_t priority, Node node, int64_t now_ms) {
   int64_t until_ms = 0;
   for (const plimsoll_pod* other : node.pods()) {
-    if (is_going(*other, priority))
+    if (is_going(*other, priority) && GroupDryRun::makes_room(*other, now_ms))
       until_ms = std::max(until_ms, other->meta.deletion_ms + kLongestWaitMs);
   }
   return until_ms;
@@ -272,8 +272,8 @@ class DefaultPreemption : public GroupPreemption {
     for (const plimsoll_pod* pod : group.members) {
       const std::string_view nominated = view(pod->nominated_node_name);
       const Node node = nominated.empty() ? Node(nullptr) : host_.node(nominated);
-      const int64_t until_ms = node ? victims_count_until(group.priority, node) : 0;
-      if (until_ms <= host_.now_ms()) continue;
+      const int64_t until_ms = node ? victims_count_until(group.priority, node, host_.now_ms()) : 0;
+      if (until_ms == 0) continue;
       awaited_.emplace(nominated);
       try_again(group, until_ms);
       return Decision{Outcome::kWaits, "ongoing preemption on nominated nodes", {}};
@@ -288,7 +288,8 @@ class DefaultPreemption : public GroupPreemption {
         return {Outcome::kRefused, "No preemption victims found for incoming preemptor", {}};
       case GroupDryRun::Eviction::Outcome::kWaits:
         try_again(group, found.until_ms);
-        return {Outcome::kWaits, "pods that are being deleted make room for the pod group", {}};
+        return {Outcome::kWaits, "pods that are being deleted make room for the pod group",
+                std::move(found.places)};
       case GroupDryRun::Eviction::Outcome::kTooMuch:
         return {Outcome::kRefused,
                 "victims were not found soon enough: the pod group has many kinds of pods",
