@@ -15,6 +15,7 @@
 #include "framework/base/shown.hpp"
 #include "framework/base/utf8.hpp"
 #include "framework/cycle/extender_waits.hpp"
+#include "framework/cycle/groups/group_conditions.hpp"
 #include "framework/objects/object_store.hpp"
 #include "framework/objects/pod_group.hpp"
 
@@ -475,7 +476,8 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   if (kind_ != GroupKind::kPodGroup) return;
   const bool stays = object_->status == status && !object_->transition_time.empty();
   const std::chrono::system_clock::time_point now{std::chrono::milliseconds(state_.now_ms())};
-  ApiRequest request;
+  GroupConditions::Condition condition{group.ns, group.name, object_->uid, status == "True", {}};
+  ApiRequest& request = condition.request;
   request.method = "PATCH";
   request.path = "/apis/scheduling.k8s.io/" + object_->version + "/namespaces/" + group.ns +
                  "/podgroups/" + group.name + "/status";
@@ -493,12 +495,7 @@ void GroupCycle::write_condition(QueuedGroup& group, std::string_view status,
   add("lastTransitionTime", stays ? object_->transition_time : sdk::time_text(now, false));
   request.body += ",\"observedGeneration\":" + std::to_string(object_->object.meta.generation);
   request.body += "}]}}";
-  state_.writer.request(
-      std::move(request), [name = group.ns + "/" + group.name](int answer, std::string_view body) {
-        if ((answer >= 200 && answer < 300) || answer == 404) return;
-        log_warn("the condition of a PodGroup could not be written",
-                 {{"podGroup", name}, {"status", answer}, {"error", shown(body.substr(0, 300))}});
-      });
+  state_.group_conditions->write(std::move(condition));
 }
 
 }  // namespace plimsoll

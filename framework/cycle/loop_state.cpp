@@ -7,6 +7,7 @@
 #include "framework/base/log.hpp"
 #include "framework/base/shown.hpp"
 #include "framework/cycle/attempt.hpp"
+#include "framework/cycle/groups/group_conditions.hpp"
 #include "framework/cycle/queue_metrics.hpp"
 #include "framework/objects/object_store.hpp"
 #include "framework/objects/pod_group.hpp"
@@ -31,6 +32,7 @@ LoopState::LoopState(SchedulerOptions given, SymbolTable& symbols, ApiWriter& ap
                      Inbox& messages, std::unique_ptr<PreparedPlugins> made)
     : options(std::move(given)),
       writer(api_writer),
+      group_conditions(std::make_shared<GroupConditions>(api_writer)),
       inbox(messages),
       prepared(made != nullptr ? std::move(made) : std::make_unique<PreparedPlugins>(symbols)),
       environment(prepared->env()),

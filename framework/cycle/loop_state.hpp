@@ -33,6 +33,7 @@
 namespace plimsoll {
 
 struct Attempt;
+class GroupConditions;
 class QueueMetrics;
 class SymbolTable;
 
@@ -114,6 +115,7 @@ struct LoopState {
 
   const SchedulerOptions options;
   ApiWriter& writer;
+  const std::shared_ptr<GroupConditions> group_conditions;
   Inbox& inbox;
   std::unique_ptr<metrics::SchedulerMetrics> metrics;  // null: nothing is measured
   std::unique_ptr<QueueMetrics> queue_metrics;         // null: nothing is measured

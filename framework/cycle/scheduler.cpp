@@ -226,7 +226,10 @@ bool Scheduler::turn(bool may_schedule) {
   intake_.place_resources();  // a plugin may have named one since
   bindings_.hand_over();
   const int64_t now = state_.now_ms();
-  if (now >= next_flush_ms_) next_flush_ms_ = state_.queue.flush(now);
+  if (now >= next_flush_ms_) {
+    next_flush_ms_ = state_.queue.flush(now);
+    state_.group_conditions->repeat(state_.environment.objects, now);
+  }
   if (!state_.watch_waits_since) run_timers();
   intake_.give_back_room();
   size_t scheduled = 0;

@@ -14,8 +14,14 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kMin = "min-available";
+constexpr std::string_view kTotal = "total-number";
+constexpr std::string_view kWait = "waiting-time";
+constexpr std::string_view kGroups = "groups";
 constexpr std::string_view kMinLabel = "pod-group.scheduling.sigs.k8s.io/min-available";
 constexpr std::string_view kMatchAlias = "pod-group.scheduling.sigs.k8s.io/match-policy";
+// Longer than what is served can be. For each pod that joins a gang, what its first pod says is
+// read again.
+constexpr size_t kLongestTerm = 1024;
 constexpr std::array<std::string_view, 3> kMatches{"once-satisfied", "only-waiting",
                                                    "waiting-and-running"};
 
@@ -57,22 +63,25 @@ GangTerms gang_terms(const plimsoll_pod& pod) {
     return terms;
   };
   if (said(pod, "name").size() > kLongestGangName) return wrong("name", "is too long");
+  for (const std::string_view key : {kMin, kTotal, kWait, kGroups}) {
+    if (said(pod, key).size() > kLongestTerm) return wrong(key, "is too long");
+  }
   const plimsoll_str* light = find_label(pod.meta.labels, str(kMinLabel));
   const std::string_view min = light != nullptr ? view(*light) : said(pod, kMin);
   if (!min.empty()) {
     terms.min_available = number(min);
     if (!terms.min_available) return wrong(kMin, "is not a number");
   }
-  if (const auto total = said(pod, "total-number"); !total.empty()) {
-    if (!number(total)) return wrong("total-number", "is not a number");
+  if (const auto total = said(pod, kTotal); !total.empty()) {
+    if (!number(total)) return wrong(kTotal, "is not a number");
     if (*number(total) < terms.min_available.value_or(0))
-      return wrong("total-number", "is less than min-available");
+      return wrong(kTotal, "is less than min-available");
   }
   if (const auto mode = said(pod, "mode"); !mode.empty() && mode != "Strict" && mode != "NonStrict")
     return wrong("mode", "is neither Strict nor NonStrict");
-  if (const auto wait = said(pod, "waiting-time"); !wait.empty()) {
+  if (const auto wait = said(pod, kWait); !wait.empty()) {
     const auto time = sdk::parse_duration(wait);
-    if (!time || time->count() < 0) return wrong("waiting-time", "is not a duration");
+    if (!time || time->count() < 0) return wrong(kWait, "is not a duration");
   }
   std::string_view match = said(pod, "match-policy");
   const plimsoll_str* other = find_label(pod.meta.annotations, str(kMatchAlias));
@@ -83,10 +92,10 @@ GangTerms gang_terms(const plimsoll_pod& pod) {
       return wrong("match-policy", "is none of once-satisfied, only-waiting, waiting-and-running");
     terms.match = static_cast<GangTerms::Match>(known - kMatches.begin());
   }
-  const auto groups = said(pod, "groups");
+  const auto groups = said(pod, kGroups);
   const GroupName self = group_of(pod, GroupKinds().set(index_of(GroupKind::kGang)));
   if (!groups.empty() && !names_only(groups, std::string(self.ns).append(1, '/').append(self.name)))
-    return wrong("groups", "is not supported: name no other group");
+    return wrong(kGroups, "is not supported: name no other group");
   return terms;
 }
 

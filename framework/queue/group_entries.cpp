@@ -132,28 +132,25 @@ std::vector<GroupName> SchedulingQueue::take_idle_groups() {
 }
 
 // The plugin that holds the group back, while its entry is in no place. Who was held last is asked
-// first.
+// first, and then those behind it, so that members who are let go one by one, or leave, cost no
+// more than their number.
 std::optional<PluginIndex> SchedulingQueue::group_gate(QueuedGroup& group) {
   using Gate = QueuedGroup::Gate;
-  const QueuedPod* last = std::exchange(group.held, nullptr);
+  if (group.held != nullptr) group.asked = group.held->heap_index;
+  group.held = nullptr;
   const bool complete = has_quorum(group);
   group.entry.key = key_of(group.entry, group.entry.queued_ms);
   group.gate = complete ? Gate::kNone : group.facts.known ? Gate::kQuorum : Gate::kGroup;
   if (!complete) return policy_.group_gate(*group.entry.pod);
-  const auto holds = [&](const QueuedPod& member) {
+  for (size_t left = group.members.size(); left > 0; --left, ++group.asked) {
+    if (group.asked >= group.members.size()) group.asked = 0;
+    const QueuedPod& member = *group.members[group.asked];
     const std::optional<PluginIndex> plugin = policy_.gate(*member.pod);
-    if (!plugin) return plugin;
+    if (!plugin) continue;
     group.gate = Gate::kMember;
     group.held = &member;
     represent(group, member);
     return plugin;
-  };
-  if (last != nullptr) {
-    if (const auto plugin = holds(*last)) return plugin;
-  }
-  for (const QueuedPod* member : group.members) {
-    if (member == last) continue;
-    if (const auto plugin = holds(*member)) return plugin;
   }
   return std::nullopt;
 }

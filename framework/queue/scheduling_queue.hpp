@@ -172,6 +172,7 @@ struct QueuedGroup {
   GroupFacts facts;                      // when they were last asked for
   Gate gate = Gate::kNone;
   const QueuedPod* held = nullptr;     // Gate::kMember: this one
+  size_t asked = 0;                    // where in `members` PreEnqueue last held one back
   std::vector<GroupRefusal> refusals;  // of the last attempt
   Late late = Late::kNobody;
   bool gave_back = false;   // devices of its claims, in the last attempt

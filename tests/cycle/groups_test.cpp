@@ -469,19 +469,13 @@ class World final : public ApiWriter {
     if (request.method == "DELETE") {
       EXPECT_TRUE(request.path.starts_with(pods)) << request.path;
       evict(request.path.substr(pods.size()));
+    } else if (request.method == "PATCH" && request.path.starts_with(begin)) {
+      const size_t end = request.path.rfind("/status");
+      const std::string name = request.path.substr(begin.size(), end - begin.size());
+      return write_condition(name, Json::parse(request.body), done);
     } else {
       const std::lock_guard lock(mutex_);
       ++requests_;
-      if (request.method == "PATCH" && request.path.starts_with(begin)) {
-        const size_t end = request.path.rfind("/status");
-        const std::string name = request.path.substr(begin.size(), end - begin.size());
-        if (!groups_.contains(name)) return done(404, "{}");
-        Json changed = groups_[name];
-        const Json patch = Json::parse(request.body);
-        EXPECT_EQ(patch["metadata"]["uid"], changed["metadata"]["uid"]);
-        changed["status"] = patch["status"];
-        put_group(changed);
-      }
     }
     {
       const std::lock_guard lock(mutex_);
@@ -489,7 +483,20 @@ class World final : public ApiWriter {
     }
     done(200, "{}");
   }
-  // Answers to requests wait until they are let go.
+  // Conditions of groups are carried out when they are let go: the last first, as by retries.
+  void hold_conditions() { holds_conditions_ = true; }
+  void let_conditions_go() {
+    holds_conditions_ = false;
+    std::vector<std::function<void()>> held;
+    {
+      const std::lock_guard lock(mutex_);
+      held.swap(held_conditions_);
+    }
+    for (auto last = held.rbegin(); last != held.rend(); ++last) (*last)();
+  }
+  // They come to nothing, for as long as the API server has trouble.
+  void refuse_conditions(bool refuse) { refuses_conditions_ = refuse; }
+  // Answers to other requests wait until they are let go.
   void hold_answers(bool hold) {
     std::vector<Answered> held;
     {
@@ -501,6 +508,26 @@ class World final : public ApiWriter {
   }
 
  private:
+  void write_condition(const std::string& group, const Json& patch, const Answered& done) {
+    int status = 200;
+    {
+      const std::lock_guard lock(mutex_);
+      if (holds_conditions_)
+        return held_conditions_.push_back([=, this] { write_condition(group, patch, done); });
+      ++requests_;
+      if (refuses_conditions_) {
+        status = 503;
+      } else if (!groups_.contains(group)) {
+        status = 404;
+      } else {
+        Json changed = groups_[group];
+        EXPECT_EQ(patch["metadata"]["uid"], changed["metadata"]["uid"]);
+        changed["status"] = patch["status"];
+        put_group(changed);
+      }
+    }
+    done(status, "{}");
+  }
   void list() {
     const std::lock_guard lock(mutex_);
     for (const auto& [name, node] : nodes_)
@@ -585,6 +612,9 @@ class World final : public ApiWriter {
   std::set<std::string> failing_, evicted_;
   std::vector<Answered> held_;
   bool holds_answers_ = false;
+  std::vector<std::function<void()>> held_conditions_;
+  std::atomic<bool> holds_conditions_ = false;
+  std::atomic<bool> refuses_conditions_ = false;
   std::atomic<bool> takes_time_ = false;
   std::atomic<int> writing_ = 0;  // bindings
   size_t requests_ = 0;
@@ -942,6 +972,54 @@ TEST_F(GroupTest, ARefusedGroupHoldsNothing) {
   EXPECT_EQ(bound({"a", "b", "c"}), 3U);
   EXPECT_EQ(world_.condition("g"), "True/Scheduled: ");
   EXPECT_LE(world_.requests(), written + 2);
+}
+
+TEST_F(GroupTest, AnOlderConditionNeverFollowsANewerOne) {
+  world_.hold_conditions();
+  node("n", "1");
+  group(2);
+  for (const char* name : {"a", "b"}) pod(name, "2");
+  node("m", "4");
+  world_.settle();
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+  EXPECT_EQ(world_.condition("g"), "") << "neither has been written";
+  world_.let_conditions_go();
+  world_.settle();
+  EXPECT_EQ(world_.condition("g"), "True/Scheduled: ");
+}
+
+TEST_F(GroupTest, AConditionIsWrittenUntilItIsTakenOrTheGroupIsGone) {
+  node("n", "8");
+  world_.refuse_conditions(true);
+  group(2);
+  for (const char* name : {"a", "b"}) pod(name, "1");
+  EXPECT_EQ(bound({"a", "b"}), 2U);
+  const auto tries_in = [&](int minutes) {
+    const size_t before = world_.requests();
+    for (int i = 0; i < 30 * minutes; ++i) {
+      world_.pass(2000);
+      world_.on_loop([] {});  // the turn that sees the time
+      world_.on_loop([] {});
+    }
+    return world_.requests() - before;
+  };
+  EXPECT_GE(tries_in(10), 5U);
+  const size_t later = tries_in(60);
+  EXPECT_GE(later, 6U);
+  EXPECT_LE(later, 12U) << "every 5 minutes";
+  world_.refuse_conditions(false);
+  EXPECT_EQ(tries_in(10), 1U);
+  EXPECT_EQ(world_.condition("g"), "True/Scheduled: ");
+
+  world_.refuse_conditions(true);
+  world_.delete_group("g");
+  for (const char* name : {"a", "b"}) world_.delete_pod(name);
+  group(3);
+  for (const char* name : {"c", "d", "e"}) pod(name, "1");
+  EXPECT_EQ(bound({"c", "d", "e"}), 3U);
+  EXPECT_GE(tries_in(10), 5U);
+  world_.delete_group("g");
+  EXPECT_EQ(tries_in(60), 0U);
 }
 
 TEST_F(GroupTest, AnotherGroupOfItsNameIsToldAgain) {

@@ -404,7 +404,7 @@ TEST(Gang, ReadsWhatAPodSaysOfIt) {
 }
 
 TEST(Gang, SaysWhatItCannotRead) {
-  const auto problem = [](const std::string& key, const char* value) {
+  const auto problem = [](const std::string& key, const std::string& value) {
     sdk::FakePod pod("ns/a");
     pod.annotation("gang.scheduling.koordinator.sh/name", "train")
         .annotation("gang.scheduling.koordinator.sh/" + key, value);
@@ -423,6 +423,11 @@ TEST(Gang, SaysWhatItCannotRead) {
             "is none of once-satisfied, only-waiting, waiting-and-running");
   for (const char* list : {R"(["ns/train","ns/eval"])", R"(["other/train"])", "{", R"({"a":1})"})
     EXPECT_EQ(problem("groups", list), "is not supported: name no other group") << list;
+  std::string list = R"(["ns/train")";
+  while (list.size() < 1024) list += R"(,"ns/train")";
+  EXPECT_EQ(problem("groups", list + "]"), "is too long") << "whatever it says";
+  for (const char* key : {"min-available", "total-number", "waiting-time"})
+    EXPECT_EQ(problem(key, std::string(1024, '0') + "5"), "is too long") << key;
   sdk::FakePod few("ns/a");
   few.annotation("gang.scheduling.koordinator.sh/name", "train")
       .annotation("gang.scheduling.koordinator.sh/min-available", "3")

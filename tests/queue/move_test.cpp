@@ -232,6 +232,22 @@ TEST_F(GroupQueueTest, WaitsForTheGroupThenForItsQuorumThenForEachOfItsPods) {
   EXPECT_EQ(popped_group().members.size(), 4U);
 }
 
+// In the order in which they came, the first half by losing their gates, the others by leaving.
+TEST_F(GroupQueueTest, LettingAllGoOneByOneAsksPluginsAFewTimesForEach) {
+  constexpr int kMembers = 200;
+  const auto name = [](int i) { return "p" + std::to_string(i); };
+  known("g", 1);
+  for (int i = 0; i < kMembers; ++i) queue_.add(member(name(i), "g", kGated), now_);
+  policy_.gates_run = 0;
+  for (int i = 0; i < kMembers / 2; ++i) queue_.update(member(name(i)), now_);
+  EXPECT_LE(policy_.gates_run, 4 * kMembers / 2);
+  EXPECT_EQ(place("p0"), "gated");
+  policy_.gates_run = 0;
+  for (int i = kMembers / 2; i < kMembers; ++i) queue_.remove("uid-" + name(i));
+  EXPECT_LE(policy_.gates_run, 4 * kMembers);
+  EXPECT_EQ(popped_group().members.size(), size_t{kMembers / 2});
+}
+
 TEST_F(GroupQueueTest, PodsThatHaveANodeCountForTheQuorum) {
   queue_.add(member("late"), now_);
   known("g", 3, 0, 1);
