@@ -47,41 +47,13 @@ inline Machine rtx8000() {
   return {"4x RTX 8000", 4, 1, 2, {{0, 3, 2}, {1, 2, 2}}};
 }
 
-[[nodiscard]] inline std::string links_annotation(const Lanes& lanes) {
-  nlohmann::json links = nlohmann::json::array();
-  for (const auto& [a, b, count] : lanes)
-    links.push_back({{"minors", {a, b}}, {"type", "NVLink"}, {"lanes", count}});
-  return nlohmann::json{{"gpu", links}}.dump();
-}
-
 // What the Device object says about the machine.
 enum class Told { kMinors, kTopology, kLinks };
 
-[[nodiscard]] inline nlohmann::json device_object(const Machine& machine, Told told,
-                                                  const std::string& node = "node-1") {
-  nlohmann::json devices = nlohmann::json::array();
-  for (int minor = 0; minor < machine.cards; ++minor) {
-    nlohmann::json card = {{"type", "gpu"},
-                           {"id", "GPU-" + std::to_string(minor)},
-                           {"minor", minor},
-                           {"health", true},
-                           {"resources",
-                            {{"koordinator.sh/gpu-core", "100"},
-                             {"koordinator.sh/gpu-memory", "16Gi"},
-                             {"koordinator.sh/gpu-memory-ratio", "100"}}}};
-    if (told != Told::kMinors)
-      card["topology"] = {{"socketID", -1},
-                          {"nodeID", minor / machine.cards_in_a_zone},
-                          {"pcieID", "pci" + std::to_string(minor / machine.cards_at_a_switch)}};
-    devices.push_back(std::move(card));
-  }
-  nlohmann::json meta = {{"name", node}};
-  if (told == Told::kLinks)
-    meta["annotations"] = {{"plimsoll.io/device-links", links_annotation(machine.lanes)}};
-  return {{"apiVersion", "scheduling.koordinator.sh/v1alpha1"},
-          {"kind", "Device"},
-          {"metadata", meta},
-          {"spec", {{"devices", devices}}}};
-}
+// As plimsoll-node reports the machine.
+[[nodiscard]] nlohmann::json device_object(const Machine& machine, Told told,
+                                           const std::string& node = "node-1");
+// What it says there of links.
+[[nodiscard]] std::string links_annotation(const Machine& machine);
 
 }  // namespace plimsoll::links_bench

@@ -33,6 +33,13 @@ void take(NodeState& node, std::initializer_list<int> minors) {
   for (const int minor : minors) node.add({test::whole_gpu(minor, int64_t{16} << 30)});
 }
 
+std::string pcie_of(const Json& object, int minor) {
+  for (const Json& device : object["spec"]["devices"]) {
+    if (device["minor"] == minor) return device["topology"]["pcieID"];
+  }
+  return "";
+}
+
 void annotate(Json& object, const char* key, const std::string& text) {
   object["metadata"]["annotations"][key] = text;
 }
@@ -143,8 +150,8 @@ TEST(LinkChoice, PartitionsTellOfLinks) {
 TEST(LinkChoice, JointAllocationTakesTheBestLinkedPlaceThatHasAll) {
   Json object = links_bench::device_object(dgx1(), Told::kLinks);
   for (const int at : {1, 2, 3})
-    object["spec"]["devices"].push_back(test::rdma(at, "0000:0" + std::to_string(at) + ":00",
-                                                   at / 2, "pci" + std::to_string(at), 0));
+    object["spec"]["devices"].push_back(
+        test::rdma(at, "0000:0" + std::to_string(at) + ":00", at / 2, pcie_of(object, 2 * at), 0));
   const PodDemand demand =
       demand_of({{"nvidia.com/gpu", 2}, {"koordinator.sh/rdma", 1}}, "",
                 R"({"deviceTypes":["gpu","rdma"],"requiredScope":"SamePCIe"})");
@@ -153,7 +160,7 @@ TEST(LinkChoice, JointAllocationTakesTheBestLinkedPlaceThatHasAll) {
 }
 
 TEST(LinkChoice, NodeAnnotationCountsIfTheDeviceObjectHasNone) {
-  const auto table = parse_links(test::types(), links_annotation(rtx8000().lanes));
+  const auto table = parse_links(test::types(), links_annotation(rtx8000()));
   ASSERT_TRUE(table.has_value()) << table.error();
   NodeState node = node_of(rtx8000(), Told::kTopology);
   node.set_node_links(std::make_shared<const LinkTable>(*table));

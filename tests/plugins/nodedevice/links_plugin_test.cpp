@@ -53,7 +53,7 @@ class DeviceLinks : public ::testing::Test {
 TEST_F(DeviceLinks, TheNodeAnnotationCountsUntilTheDeviceObjectHasItsOwn) {
   plugin_.device("node-1", links_bench::device_object(rtx8000(), Told::kTopology));
   EXPECT_THAT(two_cards(), ElementsAre(0, 1));
-  annotate(links_bench::links_annotation(rtx8000().lanes));
+  annotate(links_bench::links_annotation(rtx8000()));
   EXPECT_THAT(two_cards(), ElementsAre(0, 3));
   links_bench::Machine other = rtx8000();
   other.lanes = {{1, 3, 1}};
@@ -80,7 +80,7 @@ TEST_F(DeviceLinks, AnUnreadableNodeAnnotationIsSaidOnce) {
   pod.request("nvidia.com/gpu", 2);
   EXPECT_THAT(plugin_.explain(pod, node_),
               HasSubstr("of the Node object is ignored: annotation plimsoll.io/device-links"));
-  annotate(links_bench::links_annotation(rtx8000().lanes));
+  annotate(links_bench::links_annotation(rtx8000()));
   EXPECT_THAT(plugin_.explain(pod, node_), Not(HasSubstr("ignored")));
 }
 
