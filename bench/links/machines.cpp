@@ -22,8 +22,8 @@ std::string links_of(const Machine& machine, int minor) {
   std::string links;
   for (const auto& [a, b, count] : machine.lanes) {
     if (a != minor && b != minor) continue;
-    links += (links.empty() ? "" : ",") + address_of(a == minor ? b : a) + "*" +
-             std::to_string(count);
+    links +=
+        (links.empty() ? "" : ",") + address_of(a == minor ? b : a) + "*" + std::to_string(count);
   }
   return links;
 }

@@ -41,8 +41,10 @@ json condition_of(const DeviceFault& fault, const json* before, const std::strin
   std::string since = now;
   if (before != nullptr) {
     for (const json& condition : value_at(*before, {"conditions"})) {
-      if (text_in(condition, {"status"}) != "False") continue;
-      since = text_in(condition, {"lastTransitionTime"});
+      if (text_in(condition, {"type"}) != "Healthy" || text_in(condition, {"status"}) != "False")
+        continue;
+      if (std::string then = text_in(condition, {"lastTransitionTime"}); !then.empty())
+        since = std::move(then);
     }
   }
   return json::array({{{"type", "Healthy"},
@@ -101,27 +103,27 @@ class Reporter {
         published_(read_published(published)),
         in_use_(in_use),
         now_(now),
-        before_(found.devices.size(), nullptr) {}
+        before_(found.devices.size(), nullptr),
+        minors_(found.devices.size(), -1) {}
 
   DeviceReport report() {
     find_again();
-    for (std::size_t i = 0; i < before_.size(); ++i) {
-      const int minor = known_minor(i);
-      if (minor >= 0) taken_.emplace(found_.devices[i].type, minor);
-    }
+    find_minors();
     std::vector<json> entries = gone();
     for (std::size_t i = 0; i < before_.size(); ++i) {
       const FoundDevice& device = found_.devices[i];
-      int minor = known_minor(i);
+      int& minor = minors_[i];
       // Only its own driver says the number of one that has a number there.
-      if (minor < 0 && device.id.empty()) {
+      if (minor < 0 && (device.id.empty() || device.minor >= 0)) {
         report_.problems.push_back(device.type + " " + device.address +
                                    " is left out: nothing tells its minor. " +
                                    device.fault.message);
         continue;
       }
-      for (minor = std::max(minor, 0); known_minor(i) < 0; ++minor) {
-        if (taken_.emplace(device.type, minor).second) break;
+      while (minor < 0) {
+        int& lowest = lowest_[device.type];
+        if (taken_.emplace(device.type, lowest).second) minor = lowest;
+        ++lowest;
       }
       entries.push_back(entry_of(device, minor, before_[i], now_));
     }
@@ -136,9 +138,17 @@ class Reporter {
   }
 
  private:
-  [[nodiscard]] int known_minor(std::size_t i) const {
-    const int own = found_.devices[i].minor;
-    return own >= 0 || before_[i] == nullptr ? own : before_[i]->minor;
+  // What a driver says goes before what was published: a driver that started late numbers its
+  // devices, too.
+  void find_minors() {
+    for (const bool own : {true, false}) {
+      for (std::size_t i = 0; i < before_.size(); ++i) {
+        const FoundDevice& device = found_.devices[i];
+        if ((device.minor >= 0) != own || (!own && before_[i] == nullptr)) continue;
+        const int minor = own ? device.minor : before_[i]->minor;
+        if (minor >= 0 && taken_.emplace(device.type, minor).second) minors_[i] = minor;
+      }
+    }
   }
 
   // By its id, or where it is if nothing else is known of it.
@@ -175,9 +185,16 @@ class Reporter {
     return entries;
   }
 
+  // Of GPUs of two vendors, those of the first.
   void set_labels() {
     for (const FoundDevice& device : found_.devices) {
       if (device.type != "gpu") continue;
+      const auto vendor = device.labels.find(kGpuLabels[0]);
+      const auto first = report_.labels.find(kGpuLabels[0]);
+      if (vendor != device.labels.end() && first != report_.labels.end() &&
+          vendor->second != first->second) {
+        continue;
+      }
       for (const char* label : kGpuLabels) {
         if (const auto value = device.labels.find(label); value != device.labels.end()) {
           report_.labels.insert(*value);
@@ -191,6 +208,8 @@ class Reporter {
   const DevicesInUse& in_use_;
   const std::string& now_;
   std::vector<const Published*> before_;  // of each that was found
+  std::vector<int> minors_;               // -1: none is known yet
+  std::map<std::string, int> lowest_;     // by type: all below are taken
   std::set<std::pair<std::string, int>> taken_;
   DeviceReport report_;
 };
@@ -217,11 +236,11 @@ DeviceReport report_devices(const FoundDevices& found, const json& published,
   return Reporter(found, published, in_use, now).report();
 }
 
-std::string checkpoint_text(const std::vector<DeviceState::Entry>& held,
-                            const std::set<std::string>& named, const FoundDevices& found,
-                            const json& devices) {
-  std::set<std::string> known;
-  for (const json& device : devices) known.insert(text_in(device, {"id"}));
+std::string checkpoint_text(const std::vector<DeviceState::Entry>& held, const NamedDevices& named,
+                            const FoundDevices& found, const json& devices) {
+  std::map<std::string, std::pair<std::string, int>> known;  // type and minor, by id
+  for (const json& device : devices)
+    known[text_in(device, {"id"})] = {text_in(device, {"type"}), int_in(device, "minor")};
   // NVIDIA's device plugin may name cards by their number in the library.
   std::map<std::string, std::string> by_index;
   for (const FoundDevice& device : found.devices) {
@@ -229,7 +248,8 @@ std::string checkpoint_text(const std::vector<DeviceState::Entry>& held,
   }
   json entries = json::array();
   for (const DeviceState::Entry& entry : held) {
-    if (named.contains(entry.pod_uid)) continue;
+    const auto says = named.find(entry.pod_uid);
+    bool is_news = says == named.end();
     json ids = json::array();
     for (std::string id : entry.ids) {
       const auto numbered = by_index.find(id);
@@ -237,9 +257,12 @@ std::string checkpoint_text(const std::vector<DeviceState::Entry>& held,
         id = numbered->second;
       }
       // Replicas of one card that is shared in time: "GPU-98583a5c::3".
-      if (known.contains(id.substr(0, id.find("::")))) ids.push_back(std::move(id));
+      const auto device = known.find(id.substr(0, id.find("::")));
+      if (device == known.end()) continue;
+      is_news = is_news || !says->second->minors.contains(device->second);
+      ids.push_back(std::move(id));
     }
-    if (ids.empty() || ids.size() != entry.ids.size()) continue;
+    if (!is_news || ids.empty() || ids.size() != entry.ids.size()) continue;
     entries.push_back({{"podUID", entry.pod_uid},
                        {"containerName", entry.container},
                        {"resourceName", entry.resource},
@@ -253,8 +276,13 @@ Amounts node_resources(const json& devices) {
   for (const json& device : devices) {
     const auto resources = parse_amounts(value_at(device, {"resources"}));
     if (!resources) continue;
+    const bool healthy = value_at(device, {"health"}) == true;
     for (const auto& [name, amount] : *resources) {
-      amounts[name] += value_at(device, {"health"}) == true ? amount : 0;
+      if (healthy) {
+        add_amounts(amounts, {{name, amount}});
+      } else {
+        amounts.try_emplace(name, 0);
+      }
     }
   }
   // A pod may ask for both as one.

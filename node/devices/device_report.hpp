@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -29,6 +30,8 @@ struct DevicesInUse {
   bool add_annotation(const std::string& text);
 };
 
+using NamedDevices = std::map<std::string, std::shared_ptr<const DevicesInUse>>;  // by pod's UID
+
 struct DeviceReport {
   nlohmann::json devices;  // spec.devices
   std::map<std::string, std::string> labels;
@@ -45,11 +48,11 @@ struct DeviceReport {
                                           const DevicesInUse& in_use, const std::string& now);
 
 // node.koordinator.sh/devices-checkpoints: what the kubelet has given to pods. `held`: its entries
-// that count; those of `named`, pods whose annotation says which devices they have, are left out,
-// and those whose devices are not all in `devices`. Empty: there are none.
+// that count. Left out are those of which the pod's annotation (`named`) says each device, and
+// those whose devices are not all in `devices`. Empty: there are none.
 [[nodiscard]] std::string checkpoint_text(const std::vector<DeviceState::Entry>& held,
-                                          const std::set<std::string>& named,
-                                          const FoundDevices& found, const nlohmann::json& devices);
+                                          const NamedDevices& named, const FoundDevices& found,
+                                          const nlohmann::json& devices);
 
 // What a node has of each resource for pods: the sum over spec.devices; 0 if none that has it is
 // healthy.

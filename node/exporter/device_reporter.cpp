@@ -20,7 +20,10 @@ constexpr const char* kBoot = "plimsoll.io/boot-id";  // also says that the obje
 // in milliseconds.
 constexpr const char* kGuard = "plimsoll-device-allocated";
 constexpr std::int64_t kGuardBegins = 60'000;
+// Between two writes of the same amounts into the Node: somebody else writes others.
+constexpr milliseconds kFirstPause{1'000}, kLongestPause{300'000};
 constexpr int kEventsAtOnce = 20;
+constexpr milliseconds kEventTimeout{5'000};
 constexpr std::size_t kEventName = 200;  // the API server adds some
 constexpr const char* kCheckpoints = "node.koordinator.sh/devices-checkpoints";
 
@@ -83,7 +86,6 @@ DeviceReporter::Outcome DeviceReporter::pass(
         options_.period};
   }
   if (!cluster.devices_listed) return {cluster.devices_trouble, options_.period};
-  tell_missed(stop);
   if (writer_.not_echoed(cluster.devices)) return {"", ObjectWriter::kEcho};
   json published = json::parse(cluster.devices.text, nullptr, false);
   if (!published.is_object()) published = json::object();
@@ -92,14 +94,15 @@ DeviceReporter::Outcome DeviceReporter::pass(
   // Who deletes the object says that the cards were looked after.
   if (std::exchange(was_there_, !published.empty()) && !was_there_) finder_.forget_faults();
   look(hardware, stop);
-  if (found_.devices.empty() && published.empty()) return {"", options_.period};
+  if (found_.devices.empty() && published.empty()) {
+    tell_hook(json::array());
+    tell_missed(stop);
+    return {"", options_.period};
+  }
 
   DevicesInUse in_use;
-  std::set<std::string> named;  // pods whose annotation says which devices they have
-  for (const auto& [uid, has] : cluster.allocated) {
+  for (const auto& [uid, has] : cluster.allocated)
     in_use.minors.insert(has->minors.begin(), has->minors.end());
-    named.insert(uid);
-  }
   for (const DeviceState::Entry& entry : held.value_or(std::vector<DeviceState::Entry>())) {
     for (const std::string& id : entry.ids) in_use.ids.insert(id.substr(0, id.find("::")));
   }
@@ -108,12 +111,26 @@ DeviceReporter::Outcome DeviceReporter::pass(
   report.annotations[kBoot] = options_.boot;
   report.annotations[kHookAnnotation] = hook_ ? DeviceHook::kName : "";
   if (held) {
-    report.annotations[kCheckpoints] = checkpoint_text(*held, named, found_, report.devices);
+    report.annotations[kCheckpoints] =
+        checkpoint_text(*held, cluster.allocated, found_, report.devices);
   }
   count(report.devices);
   tell(report.problems);
   tell_hook(report.devices);
+  const Outcome outcome = write(cluster, published, report, stop);
+  tell_missed(stop);
+  return outcome;
+}
 
+DeviceReporter::Outcome DeviceReporter::write(const ClusterView& cluster, const json& published,
+                                              const DeviceReport& report,
+                                              const std::stop_token& stop) {
+  const Amounts now = node_resources(report.devices);
+  // What the object names no more nobody would take out of the Node later.
+  Amounts leaving = node_resources(value_at(published, {"spec", "devices"}));
+  std::erase_if(leaving, [&now](const auto& amount) { return now.contains(amount.first); });
+  if (std::string trouble = patch_node({}, leaving, cluster, stop); !trouble.empty())
+    return {std::move(trouble), options_.period};
   Outcome outcome{"", options_.period};
   bool is_published = !published.empty();
   json object = published;
@@ -127,9 +144,7 @@ DeviceReporter::Outcome DeviceReporter::pass(
   }
   // Pods that find amounts, and no object that says which devices these are, get none by number.
   if (!is_published) return outcome;
-  const json& before = value_at(published, {"spec", "devices"});
-  std::string trouble =
-      patch_node(node_resources(report.devices), node_resources(before), cluster, stop);
+  std::string trouble = patch_node(now, {}, cluster, stop);
   if (outcome.trouble.empty()) outcome.trouble = std::move(trouble);
   return outcome;
 }
@@ -152,7 +167,8 @@ void DeviceReporter::look_at_policy(const std::stop_token& stop) {
     informer::HttpRequest request;
     request.path = std::string("/apis/admissionregistration.k8s.io/v1/") + kind + "/" + kGuard;
     const auto answer = informer::call(client_, std::move(request), stop);
-    if (!answer) return;  // what was known stays
+    const bool is_absent = answer && (answer->status == 404 || answer->status == 403);
+    if (!answer || (!answer->ok() && !is_absent)) return;  // what was known stays
     const json object = answer->ok() ? json::parse(answer->body, nullptr, false) : json::object();
     const json& spec = value_at(object, {"spec"});
     const auto made = sdk::parse_time(text_in(object, {"metadata", "creationTimestamp"}));
@@ -193,11 +209,9 @@ void DeviceReporter::tell_missed(const std::stop_token& stop) {
   if (!hook_) return;
   std::set<std::string> told;
   int left = kEventsAtOnce;
-  for (const MissedContainer& each : hook_->missed()) {
-    if (told_missed_.contains(each.id)) {
-      told.insert(each.id);
-      continue;
-    }
+  const std::vector<MissedContainer> missed = hook_->missed();
+  for (const MissedContainer& each : missed) {
+    if (told_missed_.contains(each.id)) continue;
     if (left-- <= 0) continue;
     const std::string now = sdk::time_text(std::chrono::system_clock::now(), false);
     const json event = {
@@ -224,16 +238,20 @@ void DeviceReporter::tell_missed(const std::stop_token& stop) {
     request.method = "POST";
     request.path = "/api/v1/namespaces/" + informer::url_encode(each.pod.ns) + "/events";
     request.content_type = "application/json";
+    request.timeout = kEventTimeout;
     request.body = event.dump(-1, ' ', false, json::error_handler_t::replace);
     const auto answer = informer::call(client_, std::move(request), stop);
-    if (!answer) continue;  // the next pass tells it
+    if (!answer) break;  // the next pass tells the others
     told.insert(each.id);
     if (!answer->ok()) {
       log_warn("an event was not written",
                {{"reason", informer::response_error("events", *answer).message}});
     }
   }
-  told_missed_ = std::move(told);
+  told_missed_.merge(told);
+  std::erase_if(told_missed_, [&missed](const std::string& id) {
+    return std::ranges::find(missed, id, &MissedContainer::id) == missed.end();
+  });
 }
 
 // No call shows that a card had a fault, and a new start of this program mends none.
@@ -307,6 +325,20 @@ std::string DeviceReporter::patch_node(const Amounts& wanted, const Amounts& bef
     }
   }
   if (status.empty()) return {};
+  if (!wanted.empty()) {
+    const auto moment = Clock::now();
+    if (wanted != last_amounts_) patch_pause_ = milliseconds(0);
+    if (moment < last_patch_ + patch_pause_) {
+      return "another program writes other amounts of the devices' resources into the Node; one "
+             "of the two has to go";
+    }
+    // As long as nobody changes them again, the next time is soon.
+    patch_pause_ = wanted != last_amounts_ || moment - last_patch_ > 2 * kLongestPause
+                       ? milliseconds(0)
+                       : std::min(std::max(2 * patch_pause_, kFirstPause), kLongestPause);
+    last_patch_ = moment;
+    last_amounts_ = wanted;
+  }
   informer::HttpRequest request;
   request.method = "PATCH";
   request.path = "/api/v1/nodes/" + informer::url_encode(node_) + "/status";

@@ -74,6 +74,9 @@ class DeviceReporter {
   [[nodiscard]] std::string patch_node(const Amounts& wanted, const Amounts& before,
                                        const ClusterView& cluster, const std::stop_token& stop);
 
+  [[nodiscard]] Outcome write(const ClusterView& cluster, const nlohmann::json& published,
+                              const DeviceReport& report, const std::stop_token& stop);
+
   const DeviceReporterOptions options_;
   const std::string node_;
   informer::HttpClient& client_;
@@ -86,6 +89,9 @@ class DeviceReporter {
   bool was_there_ = false;             // the published object
   std::set<std::string> told_;         // problems that are in the log
   std::set<std::string> told_missed_;  // ids of containers
+  Amounts last_amounts_;               // written into the Node
+  Clock::time_point last_patch_;
+  std::chrono::milliseconds patch_pause_{0};  // before they are written again
   std::atomic<bool> faulty_ = false;
   // Since when nobody but the scheduler can say in an annotation which devices a pod has, in
   // milliseconds; not set: anybody can.

@@ -38,7 +38,7 @@ struct ClusterView {
   // the same name was there a moment ago.
   PodNames running, starting, replaced;
   // By the UIDs of pods whose annotation names some.
-  std::map<std::string, std::shared_ptr<const DevicesInUse>> allocated;
+  NamedDevices allocated;
   PublishedObject report;   // the NodeResourceTopology
   PublishedObject devices;  // the Device object, if it was asked for
 };

@@ -392,8 +392,15 @@ Status NodeDevice::take_devices(plimsoll_cycle& cycle, const PodAttempt& attempt
   if (!verdict.fits()) return judge_.status_of(verdict);
   host_.annotate(cycle, kAllocatedAnnotation, write_allocation(types_, allocation, *state));
   if (state->object != nullptr && !state->object->hook.empty()) {
+    const std::string& hook = state->object->hook;
     const auto own = pod.annotation(kRequiredPlugins).value_or("");
-    host_.annotate(cycle, kRequiredPlugins, with_plugin(own, state->object->hook));
+    host_.annotate(cycle, kRequiredPlugins, with_plugin(own, hook));
+    // What the pod says of itself (".../pod") or of a container (".../container.NAME") goes before.
+    for (const plimsoll_label& each : sdk::List<plimsoll_label>(pod->meta.annotations)) {
+      const std::string_view key = sdk::view(each.key);
+      if (key.starts_with(kRequiredPlugins) && key.substr(kRequiredPlugins.size()).starts_with('/'))
+        host_.annotate(cycle, key, with_plugin(sdk::view(each.value), hook));
+    }
   }
   store_.accounts().reserve(pod.uid(), node.name(), std::move(allocation), full_name(pod),
                             attempt.demand->elsewhere);

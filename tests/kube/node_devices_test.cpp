@@ -228,6 +228,13 @@ TEST_F(NodeDevicesTest, OnlyTheSchedulerSaysWhichDevicesAPodHas) {
   const json now = client_->get(pods_path("honest")).json();
   EXPECT_EQ(now["metadata"]["annotations"][kAllocated], given);
   EXPECT_EQ(client_->patch(pods_path("honest"), says(R"({"gpu":[{"minor":0}]})")).status, 422);
+  const auto annotate = [this](const char* key, const json& value) {
+    return client_->patch(pods_path("honest"), {{"metadata", {{"annotations", {{key, value}}}}}})
+        .status;
+  };
+  EXPECT_EQ(annotate("example.com/note", "fine"), 200);
+  EXPECT_EQ(annotate("required-plugins.noderesource.dev/container.c", "[]"), 422);
+  EXPECT_EQ(annotate("required-plugins.noderesource.dev", "[]"), 422);
 
   machine_.make_dgx();
   node::test::RealRuntime runtime;

@@ -52,7 +52,7 @@ class DevicesTest : public ::testing::Test {
     report_ = report_devices(found_, published_, in_use_, now);
     published_["metadata"]["name"] = "n";
     for (const auto& [name, text] : report_.annotations) {
-      published_["metadata"]["annotations"][name] = text;
+      if (!text.empty()) published_["metadata"]["annotations"][name] = text;
     }
     for (const auto& [name, text] : report_.labels) published_["metadata"]["labels"][name] = text;
     published_["spec"]["devices"] = report_.devices;
@@ -225,6 +225,26 @@ TEST_F(DevicesTest, MinorsStayWhenOthersComeAndGo) {
   EXPECT_THAT(ids("rdma", true), Contains(Pair(0, "0000:06:00.0"))) << "the lowest that is free";
   EXPECT_EQ(read("rdma")[0].numa, -1);
   EXPECT_EQ(read("rdma")[0].pcie_id, "pci0000:05") << "no switch";
+}
+
+// A driver that starts late numbers its cards, too: no minor is there twice.
+TEST_F(DevicesTest, MinorsOfADriverGoBeforeThoseThatWereGiven) {
+  machine_.add({"pci0000:50", "0000:51:00.0"},
+               {{"vendor", "0x19e5"}, {"driver", "->../devdrv_device_driver"}});
+  look();
+  EXPECT_THAT(ids("gpu", true), ElementsAre(Pair(0, "0000:51:00.0")));
+  machine_.add_card({"pci0000:40", "0000:41:00.0"}, 0, {{"uuid", "GPU-a"}, {"minor", "0"}});
+  look();
+  EXPECT_THAT(ids("gpu", true), ElementsAre(Pair(0, "GPU-a"), Pair(1, "0000:51:00.0")));
+  look();
+  EXPECT_THAT(ids("gpu", true), ElementsAre(Pair(0, "GPU-a"), Pair(1, "0000:51:00.0")));
+  EXPECT_EQ(report_.labels.at("node.koordinator.sh/gpu-vendor"), "nvidia");
+}
+
+TEST(DeviceAmounts, EndWhereNumbersEnd) {
+  const json card = {{"health", true},
+                     {"resources", {{"koordinator.sh/gpu-memory", "9223372036854775807"}}}};
+  EXPECT_EQ(node_resources({card, card}).at("koordinator.sh/gpu-memory"), INT64_MAX);
 }
 
 TEST_F(DevicesTest, WhatAPodHoldsIsReportedUntilItGoes) {
@@ -491,14 +511,23 @@ TEST_F(DevicesTest, TheKubeletsCheckpointIsPassedOn) {
       {"by-index", "c", "nvidia.com/gpu", {"0"}},  // in the library's order: minor 7
       {"in-time", "c", "nvidia.com/gpu.shared", {"GPU-3::2"}},
       {"named", "c", "nvidia.com/gpu", {"GPU-4"}},
+      {"lies", "c", "nvidia.com/gpu", {"GPU-6"}},
       {"half", "c", "nvidia.com/gpu", {"GPU-5", "GPU-x"}},
       {"other", "c", "example.com/kvm", {"0"}}};
+  // An annotation says which devices a pod has, as far as it does.
+  const auto says = [](int minor) {
+    auto devices = std::make_shared<DevicesInUse>();
+    devices->minors = {{"foo", 0}, {"gpu", minor}};
+    return devices;
+  };
+  const NamedDevices named{{"named", says(4)}, {"lies", says(5)}};
   published_["metadata"]["annotations"]["node.koordinator.sh/devices-checkpoints"] =
-      checkpoint_text(held, {"named"}, found_, report_.devices);
+      checkpoint_text(held, named, found_, report_.devices);
   using testing::FieldsAre;
   EXPECT_THAT(read().held_by_pod,
               UnorderedElementsAre(Pair("by-uuid", ElementsAre(Pair(0, 1), Pair(0, 2))),
                                    Pair("by-index", ElementsAre(Pair(0, 7))),
+                                   Pair("lies", ElementsAre(Pair(0, 6))),
                                    Pair("in-time", ElementsAre(Pair(0, 3)))));
   EXPECT_EQ(checkpoint_text({}, {}, found_, report_.devices), "");
 }
@@ -512,8 +541,16 @@ TEST_F(DevicesTest, SomebodyElsesObjectIsTakenOver) {
                    {{{"type", "rdma"}, {"id", "0000:25:00.0"}, {"minor", 5}, {"health", true}},
                     {{"type", "rdma"}, {"id", "x"}, {"minor", "5"}},
                     "nonsense",
-                    {{"type", "rdma"}, {"id", "0000:99:00.0"}, {"minor", 6}}}}}}};
+                    {{"type", "rdma"}, {"id", "0000:99:00.0"}, {"minor", 6}},
+                    {{"type", "gpu"},
+                     {"id", "GPU-7"},
+                     {"minor", 7},
+                     {"conditions",
+                      {{{"type", "Other"}, {"status", "False"}, {"lastTransitionTime", "x"}},
+                       {{"type", "Healthy"}, {"status", "False"}}}}}}}}}};
+  machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMemoryInfo");
   look();
+  EXPECT_EQ(report_.devices[7]["conditions"][0]["lastTransitionTime"], kNow);
   EXPECT_THAT(ids("rdma", true), ElementsAre(Pair(0, "0000:15:00.0"), Pair(1, "0000:35:00.0"),
                                              Pair(2, "0000:45:00.0"), Pair(5, "0000:25:00.0")));
 }

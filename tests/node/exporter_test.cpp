@@ -594,6 +594,40 @@ TEST_F(DeviceExporterTest, TwoThatWriteDoNotChaseEachOther) {
   EXPECT_TRUE(in_trouble("another program writes this node's Device"));
 }
 
+// The object would not name them any more.
+TEST_F(DeviceExporterTest, ResourcesLeaveTheNodeThoughTheFirstWriteFails) {
+  start_running();
+  ASSERT_TRUE(eventually([&] { return !on_node("capacity", "koordinator.sh/rdma").empty(); }));
+  sandbox::Fault fault;
+  fault.verb = "patch";
+  fault.resource = "nodes/status";
+  fault.count = 3;
+  server_->inject(fault);
+  for (const char* address : {"0000:15:00.0", "0000:25:00.0", "0000:35:00.0", "0000:45:00.0"}) {
+    machine_.remove(address);
+  }
+  EXPECT_TRUE(eventually([&] { return on_node("capacity", "koordinator.sh/rdma").empty(); }));
+  EXPECT_TRUE(eventually([&] { return published()["spec"]["devices"].size() == 8; }));
+}
+
+TEST_F(DeviceExporterTest, TheNodesAmountsAreNotFoughtFor) {
+  start_running();
+  ASSERT_TRUE(eventually([&] { return !on_node("capacity", "koordinator.sh/rdma").empty(); }));
+  const auto spoil = [&] {
+    EXPECT_TRUE(store_.modify(kNodes, {"", "n"}, {}, [](json& node) {
+      node["status"]["capacity"]["koordinator.sh/rdma"] = "1";
+      return sandbox::ApiResult<void>();
+    }));
+  };
+  const auto is_right = [&] { return on_node("capacity", "koordinator.sh/rdma") == "400"; };
+  for (int i = 0; i < 2; ++i) {
+    spoil();
+    ASSERT_TRUE(eventually(is_right)) << i;
+  }
+  spoil();
+  EXPECT_TRUE(in_trouble("writes other amounts of the devices' resources into the Node"));
+}
+
 TEST_F(DeviceExporterTest, WhatWasPublishedIsTakenBack) {
   start_running();
   ASSERT_TRUE(eventually([&] { return gpu(7).empty(); }));

@@ -84,6 +84,14 @@ TEST_F(NodeDeviceTest, APodRequiresTheHookOfItsNode) {
   EXPECT_EQ(required("[]"), "[plimsoll, ]");
   EXPECT_EQ(required("- balloons"), "- plimsoll\n- balloons");
   EXPECT_EQ(required(nullptr, 0), "skip") << "it has no devices";
+  for (const char* nearer :
+       {"required-plugins.noderesource.dev/container.c", "required-plugins.noderesource.dev/pod"}) {
+    FakePod pod("ns/a");
+    pod.request("nvidia.com/gpu", 1);
+    pod.annotation(nearer, "[]");
+    EXPECT_EQ(plugin_.place(pod, node_, nearer), "[plimsoll, ]") << nearer;
+    plugin_.unreserve(pod, "node-1");
+  }
 }
 
 TEST_F(NodeDeviceTest, SkipsPodsWithoutDevices) {
