@@ -2,6 +2,7 @@
 #include <plimsoll/services/claimed_resources.h>
 
 #include <cmath>
+#include <plimsoll/kinds.hpp>
 
 #include "framework/api/readable_amount.hpp"
 #include "framework/api/requests.hpp"
@@ -15,6 +16,9 @@ namespace {
 using namespace sdk;
 
 constexpr int64_t kMaxNodeScore = 100;
+
+// v1.ResourceDeviceClassPrefix
+constexpr const char* kDeviceClassPrefix = "deviceclass.resource.kubernetes.io/";
 
 // 100 * part / whole without overflow.
 int64_t percent(int64_t part, int64_t whole) {
@@ -76,6 +80,7 @@ class NodeResourcesFit {
 
   const auto& events() const { return events_; }
   Hint hint(Pod pod, const plimsoll_event& event) {
+    if (view(event.resource) == kDeviceClasses.resource) return queue_if(class_helps(pod, event));
     if (event.new_node != nullptr) return queue_if(node_helps(pod, event));
     if (event.old_pod == nullptr) return Hint::kQueue;
     if (event.new_pod == nullptr) {
@@ -338,6 +343,23 @@ class NodeResourcesFit {
                        [&](const Need& need) { return grew(need.index); });
   }
 
+  // isSchedulableAfterDeviceClassEvent: devices may stand for what the pod requests now. A class
+  // has its own name for ever.
+  static bool class_helps(Pod pod, const plimsoll_event& event) {
+    const auto* before = reinterpret_cast<const plimsoll_device_class*>(event.old_object);
+    const auto* now = reinterpret_cast<const plimsoll_device_class*>(event.new_object);
+    if (now == nullptr) return false;
+    const std::string_view name = view(now->extended_resource_name);
+    if (before != nullptr && view(before->extended_resource_name) == name) return false;
+    const std::string own =
+        before == nullptr ? kDeviceClassPrefix + std::string(view(now->object.meta.name)) : "";
+    const Resources requests = pod.requests();
+    return std::any_of(requests.begin(), requests.end(), [&](const plimsoll_resource& each) {
+      const std::string_view asked = view(each.name);
+      return !asked.empty() && (asked == name || asked == own);
+    });
+  }
+
   static bool frees(Pod pod, const plimsoll_event& event) {
     const Resources before = event.old_pod->used;
     const Resources now = event.new_pod->used;
@@ -355,9 +377,11 @@ class NodeResourcesFit {
   DevicesInstead instead_;
   FitArgs args_;
   std::vector<ScoredResource> resources_;
-  std::array<plimsoll_event_interest, 2> events_{
+  // Classes are watched by whoever gives devices. Where nobody does, none ever comes.
+  std::array<plimsoll_event_interest, 3> events_{
       on_pod(PLIMSOLL_ACTION_DELETE | PLIMSOLL_ACTION_UPDATE_POD_SCALE_DOWN),
-      on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE)};
+      on_node(PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE_NODE_ALLOCATABLE),
+      {str(kDeviceClasses.resource), PLIMSOLL_ACTION_ADD | PLIMSOLL_ACTION_UPDATE, 0}};
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <plimsoll/services/pre_queueing_hint.h>
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -24,9 +23,6 @@ using sdk::view;
 namespace {
 
 constexpr std::string_view kStore = "plimsoll.io/resource-claims";
-
-// v1.ResourceClaimReservedForMaxSize
-constexpr size_t kMostUsers = 256;
 
 // v1.FirstAvailableDeviceRequestMaxSize
 constexpr int64_t kMostAlternatives = 8;
@@ -322,7 +318,7 @@ Status DynamicResources::post_filter(plimsoll_cycle& cycle, Pod pod, Nodes,
     const auto& [ns, name] = *tried->stale;
     const ClaimStore::Entry* claim = store_->find(ns, name);
     if (claim == nullptr) return nothing;
-    delete_claim(host_, {ns, name, std::string(claim->uid())});
+    delete_claim(host_, {ns, name, std::string(claim->uid())}, pod.uid());
     return Status::unschedulable(deleted_);
   }
   for (const size_t at : tried->unavailable) {
@@ -442,11 +438,10 @@ DynamicResources::Counted DynamicResources::footprint(const Attempt& attempt,
     add_containers(claim, pod);
     all->push_back(std::move(claim));
   };
-  std::set<std::string_view> seen;  // a pod may name one claim twice
   size_t next = 0;
   for (const Wanted& wanted : attempt.claims) {
     const auto& results = wanted.allocated ? wanted.results : allocations[next++].results;
-    if (seen.insert(wanted.uid).second) count(wanted.ns, wanted.name, results);
+    count(wanted.ns, wanted.name, results);
   }
   if (variant.ask != nullptr)
     count(variant.claim.space, variant.claim.name, allocations.back().results);

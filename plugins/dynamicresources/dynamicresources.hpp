@@ -142,7 +142,7 @@ class DynamicResources {
   [[nodiscard]] sdk::Status refused(const State& state, sdk::Pod pod, sdk::Node node,
                                     uint32_t reason) const;
 
-  // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each.
+  // Why the pod cannot be tried; empty: its claims are all there. `visit` gets each once.
   [[nodiscard]] std::string each_claim(sdk::Pod pod,
                                        const std::function<void(ClaimStore::Entry&)>& visit) const;
   [[nodiscard]] std::vector<Extended> extended_of(sdk::Pod pod) const;

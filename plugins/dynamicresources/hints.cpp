@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "plugins/dynamicresources/dynamicresources.hpp"
 #include "plugins/dynamicresources/objects/reading.hpp"
@@ -58,6 +59,7 @@ std::string DynamicResources::each_claim(
     Pod pod, const std::function<void(ClaimStore::Entry&)>& visit) const {
   if (pod->claims.count == 0) return {};
   const std::string who = std::string(pod.ns()) + "/" + std::string(pod.name());
+  std::set<std::string_view> visited;  // a pod may name one claim twice
   for (const auto& wanted : List<plimsoll_pod_claim>(pod->claims)) {
     if (wanted.needless != 0) continue;
     const bool generated = wanted.template_name.len != 0;
@@ -79,7 +81,7 @@ std::string DynamicResources::each_claim(
       return "ResourceClaim " + std::string(pod.ns()) + "/" + name + " was not created for Pod " +
              who + " (Pod is not owner)";
     }
-    visit(*claim);
+    if (visited.insert(claim->uid()).second) visit(*claim);
   }
   return {};
 }

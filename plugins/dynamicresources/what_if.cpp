@@ -89,10 +89,8 @@ const DynamicResources::Given* DynamicResources::given(const State& state, const
 std::vector<DynamicResources::Given> DynamicResources::devices_for(const State& state, Pod added,
                                                                    sdk::Node node) const {
   Attempt attempt;
-  std::set<std::string_view> known;  // a pod may name one claim twice
   const std::string problem = each_claim(added, [&](const ClaimStore::Entry& claim) {
-    if (!claim.allocated() && !claim.in_flight() && known.insert(claim.uid()).second &&
-        given(state, *claim.asks) == nullptr)
+    if (!claim.allocated() && !claim.in_flight() && given(state, *claim.asks) == nullptr)
       attempt.asks.push_back(claim.asks.get());
   });
   attempt.extended = extended_of(added);

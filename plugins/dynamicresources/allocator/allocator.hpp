@@ -47,11 +47,13 @@ class Search;
 
 class Allocator {
  public:
-  // A look at one device for one request is work. More for all nodes together, beyond two looks at
-  // each device, is "timed out". So are more steps of expressions that nobody had asked before;
-  // what they have said by then is known the next time.
+  // A look at one device for one request is work. More on one node, beyond two looks at each
+  // device, is "timed out", and so is kMostNodes as much on all nodes together. So are more steps
+  // of expressions that nobody had asked before; what they have said by then is known the next
+  // time.
   static constexpr uint64_t kMostWork = 500'000;
-  static constexpr uint64_t kMostJudged = 4'000'000;
+  static constexpr uint64_t kMostNodes = 2;
+  static constexpr uint64_t kMostJudged = 1'500'000;
 
   // Inventory and Allocated must not change while the allocator lives; claims and classes must
   // outlive it.

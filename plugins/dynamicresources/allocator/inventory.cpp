@@ -35,11 +35,14 @@ struct Inventory::View {
 template <typename T>
 class Inventory::Questions {
  public:
-  std::shared_ptr<T> ask(const std::string& text) {
+  // `devices`: of each an answer is kept. `forget` hears of slots whose answers are not needed any
+  // more.
+  std::shared_ptr<T> ask(const std::string& text, uint64_t devices,
+                         const std::function<void(uint32_t slot)>& forget) {
     auto found = by_text_.find(text);
     if (found == by_text_.end()) {
-      while (by_text_.size() >= kKept && drop_oldest()) {
-      }
+      const uint64_t most = std::clamp<uint64_t>(kMostAnswers / (devices + 1), 16, 256);
+      while (by_text_.size() >= most && drop_oldest()) forget(free_.back());
       auto question = std::make_shared<T>();
       question->text = text;
       question->epoch = ++epoch_;
@@ -57,7 +60,7 @@ class Inventory::Questions {
   uint64_t next_epoch() { return ++epoch_; }
 
  private:
-  static constexpr size_t kKept = 256;
+  static constexpr uint64_t kMostAnswers = 16'000'000;  // of a byte, or of four
 
   bool drop_oldest() {
     auto oldest = by_text_.end();
@@ -216,6 +219,10 @@ void Inventory::drop(KnownSlice& slice) {
   if (!pool.all.empty()) return;
   numbers_.give_back_pool(pool.number);
   pools_.erase(at);
+}
+
+void Inventory::each_slice(const std::function<void(Slice&)>& change) {
+  for (const auto& [name, slice] : slices_) change(slice->spec);
 }
 
 void Inventory::forget(std::string_view node) {
@@ -390,11 +397,17 @@ std::shared_ptr<const PoolView> Inventory::pool_view(Pool& pool,
 }
 
 std::shared_ptr<const Question> Inventory::expression(const std::string& text) {
-  return expressions_->ask(text);
+  return expressions_->ask(text, devices_, [this](uint32_t slot) {
+    for (const auto& [name, slice] : slices_)
+      if (slot < slice->verdicts.size()) slice->verdicts[slot] = {};
+  });
 }
 
 std::shared_ptr<AttributeQuestion> Inventory::attribute(const std::string& full_name) {
-  auto attribute = attributes_->ask(full_name);
+  auto attribute = attributes_->ask(full_name, devices_, [this](uint32_t slot) {
+    for (const auto& [name, slice] : slices_)
+      if (slot < slice->attributes.size()) slice->attributes[slot] = {};
+  });
   // Values of devices that are gone.
   if (attribute.use_count() == 2 && attribute->numbers.size() > 2 * devices_ + 4096) {
     attribute->numbers.clear();

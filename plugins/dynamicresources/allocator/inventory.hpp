@@ -54,6 +54,8 @@ class Inventory {
 
   void set(Slice slice);  // new or changed, by name
   void remove(std::string_view slice);
+  // Calls `change` for each slice, in any order. It may change taints, and nothing else.
+  void each_slice(const std::function<void(Slice&)>& change);
   // The node's labels changed, or it is gone.
   void forget(std::string_view node);
 
@@ -71,7 +73,8 @@ class Inventory {
   // Good until a slice changes or the node is forgotten.
   [[nodiscard]] const NodePools& on(const Node& node);
 
-  // A question is kept while somebody holds it, and the last few hundred beyond.
+  // A question is kept while somebody holds it, and the last few beyond: the answers of all devices
+  // lie in memory, and anybody may ask.
   [[nodiscard]] std::shared_ptr<const Question> expression(const std::string& text);
   [[nodiscard]] std::shared_ptr<AttributeQuestion> attribute(const std::string& full_name);
 

@@ -10,7 +10,8 @@ Search::Search(Inventory& inventory, const Allocated& allocated, const Plan& pla
     : inventory_(inventory),
       allocated_(allocated),
       plan_(plan),
-      work_left_(most_work),
+      most_on_a_node_(most_work),
+      work_left_(Allocator::kMostNodes * most_work),
       judged_before_(inventory.judged()),
       consumptions_(plan.alternatives.size()),
       all_(plan.alternatives.size()),
@@ -30,7 +31,8 @@ Outcome Search::run(const NodePools& pools, bool with_picks, Near near) {
   if (std::optional<Failure> failure = check(pools)) return fail(*failure);
 
   const uint64_t looks = 2 * uint64_t{sites_} * plan_.alternatives.size();
-  work_limit_ = work_left_ + looks;
+  work_limit_ = std::min(most_on_a_node_, work_left_) + looks;
+  selectable_.assign(plan_.alternatives.size(), {});
   drawn_.assign(pools.pools.size(), {});
   last_pick_.resize(std::max<size_t>(last_pick_.size(), sites_));
   away_.clear();
@@ -242,16 +244,13 @@ std::optional<Search::End> Search::choose_device(End& child) {
   const uint32_t alternative = frame.alternative;
   const int64_t device_index = frame.device_index;
   const bool must = plan_.alternatives[alternative].all;
-  const std::vector<uint32_t>* candidates = nullptr;
-  if (must) {
-    candidates = &all_[alternative];
-  } else if (ahead_) {
-    candidates = &outlooks_[alternative].candidates;
-  }
-  const auto end = static_cast<uint32_t>(candidates != nullptr ? candidates->size() : sites_);
+  const bool known = must || ahead_;
+  const std::vector<uint32_t>& candidates = must     ? all_[alternative]
+                                            : ahead_ ? outlooks_[alternative].candidates
+                                                     : selectable_[alternative].positions;
   const auto first = must ? static_cast<uint32_t>(device_index) : frame.next;
-  for (uint32_t at = first; at < end; ++at) {
-    const uint32_t position = candidates != nullptr ? (*candidates)[at] : at;
+  for (uint32_t at = first; at < candidates.size() || (!known && find_more(alternative)); ++at) {
+    const uint32_t position = candidates[at];
     if (ahead_ && !may_fail_ && !must && last_pick_[position] == 0 &&
         std::find(failed_.begin() + static_cast<ptrdiff_t>(frame.failed_begin), failed_.end(),
                   classes_[position]) != failed_.end()) {
@@ -268,7 +267,24 @@ std::optional<Search::End> Search::choose_device(End& child) {
     }
     if (must) break;
   }
-  return End::kNone;
+  return known || selectable_[alternative].looked_at == sites_ ? End::kNone : End::kStop;
+}
+
+// Whether there is one more device that no selector refuses. Each is looked at once, and only when
+// the search comes there: expressions are slow, and may fail.
+bool Search::find_more(uint32_t index) {
+  const Plan::Alternative& alternative = plan_.alternatives[index];
+  Selectable& known = selectable_[index];
+  while (known.looked_at < sites_ && !is_out_of_work()) {
+    const Site at = site(known.looked_at++);
+    ++work_;
+    if (!alternative.asked->admin_access && allocated_.is_taken(at.device->number)) continue;
+    const bool waits = last_pick_[at.position] != 0;  // in use: not asked now
+    if (!waits && selects(alternative, at, nullptr) == Judgement::Kind::kFalse) continue;
+    known.positions.push_back(at.position);
+    return true;
+  }
+  return false;
 }
 
 // What came of the last choice. A result: the frame is over with it.

@@ -66,7 +66,7 @@ class Search {
     uint32_t request = 0;
     uint32_t alternative = 0;
     int64_t device_index = 0;
-    uint32_t next = 0;  // alternative; position, or with an outlook its place among the candidates
+    uint32_t next = 0;  // alternative, or place among the candidates
     size_t failed_begin = 0;
     std::string key;  // of the dead end, if it is to be remembered
   };
@@ -91,6 +91,7 @@ class Search {
   [[nodiscard]] End enter_device(uint32_t alternative, int64_t device_index, uint32_t next);
   [[nodiscard]] std::optional<End> choose(End& child);
   [[nodiscard]] std::optional<End> choose_device(End& child);
+  [[nodiscard]] bool find_more(uint32_t alternative);
   [[nodiscard]] std::optional<End> hear(Frame& frame, End child);
   [[nodiscard]] int64_t count_of(uint32_t alternative) const;
   [[nodiscard]] bool is_out_of_work();
@@ -128,7 +129,8 @@ class Search {
   Inventory& inventory_;
   const Allocated& allocated_;
   const Plan& plan_;
-  uint64_t work_left_;            // beyond two looks at each device
+  const uint64_t most_on_a_node_;
+  uint64_t work_left_;            // of all nodes, beyond two looks at each device
   const uint64_t judged_before_;  // by expressions
   std::vector<std::unordered_map<const KnownDevice*, Consumption>> consumptions_;  // by alternative
   std::optional<Failure> static_failure_;  // of plans that ask for no "all": the same on each node
@@ -139,6 +141,12 @@ class Search {
   std::vector<uint32_t> offsets_;           // by pool: the first position
   uint32_t sites_ = 0;                      // positions
   std::vector<std::vector<uint32_t>> all_;  // by alternative: positions of "all"
+  // By alternative: positions that no selector refuses, and how many were looked at.
+  struct Selectable {
+    std::vector<uint32_t> positions;
+    uint32_t looked_at = 0;
+  };
+  std::vector<Selectable> selectable_;
   std::vector<Frame> frames_;
   std::vector<Pick> picks_;
   std::vector<uint32_t> last_pick_;                  // by position: 1 + pick, or 0

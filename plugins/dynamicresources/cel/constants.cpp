@@ -23,6 +23,7 @@ void convert(Node& call, FirstProblem* problem) {
 
 void compile_pattern(Node& call, size_t* room, FirstProblem* problem) {
   constexpr size_t at = 1;
+  if (problem->get()) return;  // a pattern may take long, and is not needed any more
   if (call.kids.size() <= at || call.kids[at]->op != Op::kLiteral) return;
   const Value& pattern = call.kids[at]->literal;
   if (pattern.kind != Kind::kString) return;

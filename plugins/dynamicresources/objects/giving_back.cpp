@@ -30,6 +30,12 @@ std::function<void(int, std::string_view)> warn_of(const sdk::Host& host, std::s
   };
 }
 
+// No event does it.
+void try_again_later(const sdk::Host& host, const std::string& pod_uid) {
+  if (pod_uid.empty()) return;
+  host.run_on_loop(kTriedAgainMs, [host, pod_uid] { host.activate(pod_uid); });
+}
+
 }  // namespace
 
 std::string text_of(const Json& json) {
@@ -78,20 +84,21 @@ void deallocate(const sdk::Host& host, const ClaimId& claim, const std::string& 
       [host, warn = warn_of(host, "claim " + claim.text() + " keeps devices " + why),
        pod = std::string(waiting)](int status, std::string_view body) {
         warn(status, body);
-        // No event of the claim does it.
-        if (!is_done(status) && !pod.empty())
-          host.run_on_loop(kTriedAgainMs, [host, pod] { host.activate(pod); });
+        if (!is_done(status)) try_again_later(host, pod);
       });
 }
 
-void delete_claim(const sdk::Host& host, const ClaimId& claim, int tries) {
+void delete_claim(const sdk::Host& host, const ClaimId& claim, std::string_view waiting,
+                  int tries) {
   const std::string path = claim_path(claim.ns, claim.name);
   // Whether it is over; a conflict is tried again from the beginning.
-  const auto over = [host, claim, tries](int status, std::string_view body) {
+  const auto over = [host, claim, tries, pod = std::string(waiting)](int status,
+                                                                     std::string_view body) {
     if (is_done(status)) return false;
     if (status == kConflict && tries < kMostTries) {
-      host.run_on_loop(0, [host, claim, tries] { delete_claim(host, claim, tries + 1); });
+      host.run_on_loop(0, [host, claim, pod, tries] { delete_claim(host, claim, pod, tries + 1); });
     } else if (status != kNotFound) {
+      try_again_later(host, pod);
       host.warn("claim " + claim.text() +
                 " for extended resources cannot be removed: " + failure_text(status, body));
     }

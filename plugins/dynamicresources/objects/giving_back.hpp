@@ -24,8 +24,9 @@ void release(const sdk::Host& host, const ClaimId& claim, std::string_view pod_u
 // `waiting`: the UID of a pod that is tried again after a while if that fails; empty: none is.
 void deallocate(const sdk::Host& host, const ClaimId& claim, const std::string& version,
                 const std::string& why, std::string_view waiting = {});
-// Removes a claim that was made for extended resources: its protection first.
-void delete_claim(const sdk::Host& host, const ClaimId& claim, int tries = 0);
+// Removes a claim that was made for extended resources: its protection first. `waiting`: as above.
+void delete_claim(const sdk::Host& host, const ClaimId& claim, std::string_view waiting = {},
+                  int tries = 0);
 // Empties a pod's status.nodeAllocatableResourceClaimStatuses.
 void forget_amounts(const sdk::Host& host, std::string_view ns, std::string_view name,
                     std::string_view uid);

@@ -171,7 +171,8 @@ int32_t ClaimStore::give_back(void* self, const plimsoll_pod* const* pods, size_
     if (const auto stale = store->extended_claim(view(pod->meta.uid))) {
       const Entry* claim = store->find(stale->first, stale->second);
       if (claim == nullptr) continue;
-      delete_claim(store->host_, {stale->first, stale->second, std::string(claim->uid())});
+      delete_claim(store->host_, {stale->first, stale->second, std::string(claim->uid())},
+                   view(pod->meta.uid));
       ++done;
     }
     for (const auto& each : List<plimsoll_pod_claim>(pod->claims)) {
@@ -311,7 +312,7 @@ std::optional<std::pair<std::string, std::string>> ClaimStore::extended_claim(
 }
 
 void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
-  let_go(pod_uid);
+  drop_held(pod_uid);
   for (const DeviceResult& result : allocation.results) allocated_.add(result);
   books_.claim_counted("pod " + std::string(pod_uid),
                        {allocation.results, {}, adds_to_requests_ ? "" : std::string(pod_uid)});
@@ -322,18 +323,23 @@ void ClaimStore::hold(std::string_view pod_uid, Allocation allocation) {
 void ClaimStore::adopt(Entry& claim, std::string_view pod_uid) {
   const auto held = held_.find(pod_uid);
   if (held == held_.end()) return;
-  Allocation allocation = held->second;
-  let_go(pod_uid);
-  decide(claim, pod_uid, std::move(allocation));
+  // Meanwhile it is counted twice, so that nobody takes it for free.
+  decide(claim, pod_uid, held->second);
+  drop_held(pod_uid);
 }
 
 void ClaimStore::let_go(std::string_view pod_uid) {
+  if (drop_held(pod_uid)) host_.requeue_rejected();  // nothing is written
+}
+
+bool ClaimStore::drop_held(std::string_view pod_uid) {
   const auto held = held_.find(pod_uid);
-  if (held == held_.end()) return;
+  if (held == held_.end()) return false;
   for (const DeviceResult& result : held->second.results) allocated_.remove(result);
   books_.claim_counted("pod " + std::string(pod_uid), {});
   touch(held->second.results);
   held_.erase(held);
+  return true;
 }
 
 // All schedulers' writes come through the watch in the order in which the API server took them.
@@ -411,22 +417,42 @@ void ClaimStore::slice_event(std::string_view slice) {
   books_.slice_changed(name, std::move(before));
 }
 
-void ClaimStore::rule_event(std::string_view name) {
+std::optional<ClaimStore::Rule> ClaimStore::read_rule(std::string_view name) const {
   const plimsoll_device_taint_rule* object = host_.object(sdk::kDeviceTaintRules, {}, name);
-  rules_.erase(std::string(name));
-  if (object != nullptr && object->object.unreadable.len == 0 && object->has_selector != 0) {
-    const auto text = [](const plimsoll_str& from) { return std::string(view(from)); };
-    rules_[std::string(name)] = {
-        text(object->driver),
-        text(object->pool),
-        text(object->device),
-        {text(object->taint.key), text(object->taint.value), text(object->taint.effect)}};
-  }
-  for (const plimsoll_resource_slice* slice : host_.objects(sdk::kResourceSlices)) {
-    if (slice->object.unreadable.len != 0) continue;
-    inventory_.set(tainted(*slice));
-    touch_slice(std::string(view(slice->object.meta.name)));
-  }
+  if (object == nullptr || object->object.unreadable.len != 0 || object->has_selector == 0)
+    return std::nullopt;
+  const auto text = [](const plimsoll_str& from) { return std::string(view(from)); };
+  return Rule{text(object->driver),
+              text(object->pool),
+              text(object->device),
+              {text(object->taint.key), text(object->taint.value), text(object->taint.effect)}};
+}
+
+// Rules are written often, for what their status says. No expression sees taints, so what is known
+// of the devices stays.
+void ClaimStore::rule_event(std::string_view name) {
+  const std::optional<Rule> now = read_rule(name);
+  const auto known = rules_.find(name);
+  const std::optional<Rule> before =
+      known == rules_.end() ? std::nullopt : std::optional(known->second);
+  if (before == now) return;
+  if (known != rules_.end()) rules_.erase(known);
+  if (now) rules_.emplace(name, *now);
+  const auto selects = [](const std::optional<Rule>& rule, const Slice& slice) {
+    return rule && names(rule->driver, slice.driver) && names(rule->pool, slice.pool);
+  };
+  inventory_.each_slice([&](Slice& slice) {
+    const bool had = selects(before, slice), has = selects(now, slice);
+    if (!had && !has) return;
+    for (Device& device : slice.devices) {
+      if (had && names(before->device, device.name)) {
+        const auto at = std::find(device.taints.begin(), device.taints.end(), before->taint);
+        if (at != device.taints.end()) device.taints.erase(at);
+      }
+      if (has && names(now->device, device.name)) device.taints.push_back(now->taint);
+    }
+    touch_slice(slice.name);
+  });
 }
 
 ClaimStore::Entry* ClaimStore::find(std::string_view ns, std::string_view name) {
@@ -469,6 +495,7 @@ void ClaimStore::share(Entry& claim, std::string_view pod_uid) {
 }
 
 void ClaimStore::give_up(Entry& claim, std::string_view pod_uid, std::string version) {
+  const bool was_full = claim.users() >= kMostUsers;
   const bool shares = std::erase(claim.sharing, pod_uid) != 0;
   const bool decided = claim.in_flight() && claim.decision->pod_uid == pod_uid;
   if (!shares && !decided) return;
@@ -482,6 +509,8 @@ void ClaimStore::give_up(Entry& claim, std::string_view pod_uid, std::string ver
   }
   recount(claim);
   tell(claim);
+  // Nothing is written, so no event of the claim says that others may have it, or its devices.
+  if (was_full || (decided && claim.decision == nullptr)) host_.requeue_rejected();
 }
 
 void ClaimStore::end_reserving(Entry& claim, std::string_view pod_uid, std::string_view version) {

@@ -36,6 +36,9 @@ namespace plimsoll::dra {
   return {node.name(), [node](std::string_view key) { return node.label(key); }};
 }
 
+// Pods that may use one claim. Kubernetes: v1.ResourceClaimReservedForMaxSize.
+inline constexpr size_t kMostUsers = 256;
+
 // What a claim gets, and for which pod.
 struct Decision {
   std::string pod_uid;
@@ -199,6 +202,7 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
                       int64_t* all, int64_t* taken);
   static int32_t give_back(void* self, const plimsoll_pod* const* pods, size_t count);
   void class_event(const std::string& name);
+  bool drop_held(std::string_view pod_uid);
   void recount(Entry& claim);
   [[nodiscard]] std::string asked_again_by(const Entry& claim) const;
   // People are shown the devices' nodes otherwise now.
@@ -234,7 +238,9 @@ class ClaimStore : public std::enable_shared_from_this<ClaimStore> {
   struct Rule {
     std::string driver, pool, device;  // empty: any
     Taint taint;
+    friend bool operator==(const Rule&, const Rule&) = default;
   };
+  [[nodiscard]] std::optional<Rule> read_rule(std::string_view name) const;
   std::map<std::string, Rule, std::less<>> rules_;  // those that select any device
 };
 

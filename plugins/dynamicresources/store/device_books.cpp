@@ -234,9 +234,13 @@ void DeviceBooks::node_changed(std::string_view node) {
     now.insert({slice.driver, slice.pool, known.device->name});
   });
   auto& before = elsewhere_[std::string(node)];
+  bool frees = false;  // one that is still there
   for (const DeviceName& device : before) {
-    if (now.count(device) == 0) allocated_.set_elsewhere(named(device), false);
+    if (now.count(device) != 0) continue;
+    allocated_.set_elsewhere(named(device), false);
+    frees = frees || inventory_.find(device[0], device[1], device[2]) != nullptr;
   }
+  if (frees) host_.requeue_rejected();  // nothing that these pods wait for happens
   for (const DeviceName& device : now) {
     if (before.count(device) == 0) allocated_.set_elsewhere(named(device), true);
   }

@@ -49,6 +49,7 @@ struct Capacity {  // v1.DeviceCapacity
 
 struct Taint {  // v1.DeviceTaint
   std::string key, value, effect;
+  friend bool operator==(const Taint&, const Taint&) = default;
 };
 
 struct CounterUse {  // v1.DeviceCounterConsumption

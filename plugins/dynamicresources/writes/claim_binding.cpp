@@ -325,7 +325,12 @@ void ClaimBinding::write_status() {
   Json body{{"metadata", preconditions(live_.uid, live_.version)}};
   Json& status = body["status"];
   status["reservedFor"] = live_.users;
-  status["reservedFor"].push_back({{"resource", "pods"}, {"name", pod_.name}, {"uid", pod_.uid}});
+  const bool is_user = std::any_of(live_.users.begin(), live_.users.end(), [&](const Json& user) {
+    return user.is_object() && user.value("uid", Json()) == pod_.uid;
+  });
+  if (!is_user) {
+    status["reservedFor"].push_back({{"resource", "pods"}, {"name", pod_.name}, {"uid", pod_.uid}});
+  }
   if (claim().allocates) {
     const ClaimStore::Entry* entry = store_->find(claim().ns, claim().name);
     if (entry == nullptr || !entry->in_flight() || entry->decision->pod_uid != pod_.uid) {

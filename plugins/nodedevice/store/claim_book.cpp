@@ -108,22 +108,36 @@ bool ClaimBook::is_in_use(std::string_view node_name,
   return false;
 }
 
-void ClaimBook::hold(std::string_view holder, std::string_view node,
+bool ClaimBook::is_held(const std::string& node, const Identity& device) const {
+  const auto holders = holders_.find(node);
+  return holders != holders_.end() &&
+         std::any_of(holders->second.begin(), holders->second.end(), [&](const auto& each) {
+           const auto& devices = held_.at(each).devices;
+           return std::find(devices.begin(), devices.end(), device) != devices.end();
+         });
+}
+
+bool ClaimBook::hold(std::string_view holder, std::string_view node,
                      const sdk::List<plimsoll_device_identity>& devices) {
   const std::string key = std::string(kHolder) + std::string(holder);
+  Held before;
   if (const auto known = held_.find(key); known != held_.end()) {
     accounts_.unreserve(key);
     auto at = holders_.find(known->second.node);
     at->second.erase(key);
     if (at->second.empty()) holders_.erase(at);
+    before = std::move(known->second);
     held_.erase(known);
   }
-  if (devices.empty()) return;
-  Held& held = held_[key];
-  held.node = node;
-  for (const plimsoll_device_identity& each : devices) held.devices.push_back(read(each));
-  holders_[held.node].insert(key);
-  put(key, held);
+  if (!devices.empty()) {
+    Held& held = held_[key];
+    held.node = node;
+    for (const plimsoll_device_identity& each : devices) held.devices.push_back(read(each));
+    holders_[held.node].insert(key);
+    put(key, held);
+  }
+  return std::any_of(before.devices.begin(), before.devices.end(),
+                     [&](const Identity& device) { return !is_held(before.node, device); });
 }
 
 void ClaimBook::put(const std::string& holder, const Held& held) {

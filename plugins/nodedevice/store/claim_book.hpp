@@ -26,8 +26,9 @@ class ClaimBook {
   [[nodiscard]] bool is_in_use(std::string_view node, const plimsoll_device_identity& device) const;
   // The NUMA zone of a device, by itself or by its PCI root complex; -1: not known.
   [[nodiscard]] int zone_of(std::string_view node, const plimsoll_device_identity& device) const;
-  void hold(std::string_view holder, std::string_view node,
-            const sdk::List<plimsoll_device_identity>& devices);
+  // True: a device that the holder had is no claim's now.
+  [[nodiscard]] bool hold(std::string_view holder, std::string_view node,
+                          const sdk::List<plimsoll_device_identity>& devices);
 
   // The accounts of a node changed; its Device object did.
   void accounts_changed(std::string_view node) const;
@@ -36,6 +37,7 @@ class ClaimBook {
  private:
   struct Identity {
     std::string uuid, parent, bus;
+    friend bool operator==(const Identity&, const Identity&) = default;
   };
   struct Held {
     std::string node;
@@ -50,6 +52,7 @@ class ClaimBook {
   [[nodiscard]] std::optional<Match> match(const NodeState& node, const Identity& device) const;
   [[nodiscard]] bool is_another(const NodeState& node, const Identity& device) const;
   void put(const std::string& holder, const Held& held);
+  [[nodiscard]] bool is_held(const std::string& node, const Identity& device) const;
 
   DeviceTypes& types_;
   Accounts& accounts_;

@@ -51,8 +51,8 @@ int32_t zone_of(void* self, plimsoll_str node, const plimsoll_device_identity* d
 
 void hold(void* self, plimsoll_str holder, plimsoll_str node, plimsoll_list devices) {
   if (self == nullptr) return;
-  static_cast<DeviceStore*>(self)->claims().hold(sdk::view(holder), sdk::view(node),
-                                                 sdk::List<plimsoll_device_identity>(devices));
+  static_cast<DeviceStore*>(self)->claim_has(sdk::view(holder), sdk::view(node),
+                                             sdk::List<plimsoll_device_identity>(devices));
 }
 
 void describe(void* self, void (*put)(void* sink, const void* bytes, size_t len), void* sink) {
@@ -81,7 +81,8 @@ constexpr std::string_view kPolicyLabel = "node.koordinator.sh/gpu-partition-pol
 }  // namespace
 
 DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
-    : types_(std::move(types)),
+    : host_(host),
+      types_(std::move(types)),
       accounts_(types_,
                 [this, host](uint32_t slot) {
                   numbers_.changed(slot);
@@ -99,6 +100,12 @@ DeviceStore::DeviceStore(const sdk::Host& host, std::vector<DeviceType> types)
 
 DeviceStore::~DeviceStore() {
   if (service_->self == this) service_->self = nullptr;
+}
+
+void DeviceStore::claim_has(std::string_view holder, std::string_view node,
+                            const sdk::List<plimsoll_device_identity>& devices) {
+  // No event that pods without claims wait for says so.
+  if (claims_.hold(holder, node, devices)) host_.requeue_rejected();
 }
 
 void DeviceStore::publish_accounts(const sdk::Host& host) {

@@ -62,6 +62,9 @@ class DeviceStore {
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] const Accounts& accounts() const { return accounts_; }
   [[nodiscard]] ClaimBook& claims() { return claims_; }
+  // plimsoll_device_accounts::hold
+  void claim_has(std::string_view holder, std::string_view node,
+                 const sdk::List<plimsoll_device_identity>& devices);
   // Which nodes are alike to filters and scores. Loop: brings the numbers up to date.
   void refresh_numbers();
   [[nodiscard]] const StateNumbers& numbers() const { return numbers_; }
@@ -90,6 +93,7 @@ class DeviceStore {
   void complain_of_node(const sdk::Host& host, std::string_view node, std::string_view json,
                         const std::vector<std::string>& problems, bool malformed);
 
+  const sdk::Host host_;
   DeviceTypes types_;
   StateNumbers numbers_;
   Accounts accounts_;

@@ -1,6 +1,8 @@
 // Which events bring a rejected pod back to the queue.
 #include <gtest/gtest.h>
 
+#include <plimsoll/kinds.hpp>
+
 #include "framework/api/decode/decode.hpp"
 #include "tests/plugins/builtin/support.hpp"
 
@@ -109,6 +111,40 @@ TEST(Hints, NodeResourcesFit) {
   EXPECT_FALSE(bench.queues(sharing, kNoNode, sized("4", "1Gi")));
   EXPECT_TRUE(bench.queues(only_sharing, kNoNode, sized("4", "1Gi")));
   EXPECT_TRUE(bench.queues(only_sharing, sized("3", "1Gi"), sized("4", "1Gi")));
+}
+
+// Devices stand for a resource from the moment on when their class says so.
+TEST(Hints, NodeResourcesFitAndDeviceClasses) {
+  Bench bench;
+  ASSERT_FALSE(bench.create("NodeResourcesFit"));
+  const auto asking = [&](const std::string& resource) {
+    return bench.pod("p", R"({"containers": [{"name": "c", "resources": {"requests": {")" +
+                              resource + R"(": "1"}}}]})");
+  };
+  plimsoll_device_class before{}, now{};
+  now.object.meta.name = str("cards");
+  const auto wakes = [&](const PodRef& pod, bool is_new, std::string_view was,
+                         std::string_view is) {
+    before.extended_resource_name = str(was);
+    now.extended_resource_name = str(is);
+    plimsoll_event event{};
+    event.size = sizeof event;
+    event.resource = str(sdk::kDeviceClasses.resource);
+    event.old_object = is_new ? nullptr : &before.object;
+    event.new_object = &now.object;
+    return bench.plugin.hint(bench.plugin.self, pod.get(), &event) == PLIMSOLL_HINT_QUEUE;
+  };
+  const PodRef by_name = asking("example.com/card");
+  EXPECT_TRUE(wakes(by_name, true, "", "example.com/card"));
+  EXPECT_FALSE(wakes(by_name, true, "", "example.com/other"));
+  EXPECT_FALSE(wakes(by_name, true, "", ""));
+  EXPECT_TRUE(wakes(by_name, false, "", "example.com/card"));
+  EXPECT_FALSE(wakes(by_name, false, "example.com/card", "example.com/card"));
+  EXPECT_FALSE(wakes(by_name, false, "example.com/card", ""));
+  const PodRef by_class = asking("deviceclass.resource.kubernetes.io/cards");
+  EXPECT_TRUE(wakes(by_class, true, "", ""));
+  EXPECT_FALSE(wakes(by_class, false, "", "example.com/card")) << "it was there before";
+  EXPECT_FALSE(wakes(asking("deviceclass.resource.kubernetes.io/other"), true, "", ""));
 }
 
 TEST(Hints, NodePorts) {

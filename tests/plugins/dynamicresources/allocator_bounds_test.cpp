@@ -2,8 +2,10 @@
 // well. Counted in questions and steps, never in time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "plugins/dynamicresources/allocator/allocator.hpp"
 
@@ -56,16 +58,36 @@ class AllocatorBounds : public testing::Test {
     return allocator.allocate(node_of(node));
   }
 
+  // Forty devices of which no twenty are within what they share, as only a search can tell.
+  void add_endless(const std::string& node) {
+    Slice made = slice(node, 40);
+    for (size_t index = 0; index < 40; ++index) {
+      Device& device = made.devices[index];
+      device.consumes.push_back(
+          {"set", {{"counter", units(1'000'003 + static_cast<int64_t>(index * index * 7919))}}});
+    }
+    made.slice_count = 2;
+    Slice counters = slice(node, 0);
+    counters.name = "counters-" + node;
+    counters.slice_count = 2;
+    counters.counters = {{"set", {{"counter", units(21'000'000)}}}};
+    inventory_.set(std::move(made));
+    inventory_.set(std::move(counters));
+  }
+
   size_t judged_ = 0;
-  uint64_t steps_ = 1;  // of an expression on a device
+  bool by_driver_ = false;  // an expression is true of the driver that it names, and of no other
+  uint64_t steps_ = 1;      // of an expression on a device
   DeviceClass class_{"gpu", {"device.driver == \"gpu\""}, {}};
   DeviceNumbers numbers_;
-  Inventory inventory_{numbers_,
-                       [this](const std::string&, std::string_view, const Device&) {
-                         ++judged_;
-                         return Judgement{Judgement::Kind::kTrue, {}, steps_};
-                       },
-                       {}};
+  Inventory inventory_{
+      numbers_,
+      [this](const std::string& text, std::string_view driver, const Device&) {
+        ++judged_;
+        const bool is_true = !by_driver_ || text == driver;
+        return Judgement{is_true ? Judgement::Kind::kTrue : Judgement::Kind::kFalse, {}, steps_};
+      },
+      {}};
   Allocated allocated_{numbers_};
 };
 
@@ -152,21 +174,102 @@ TEST_F(AllocatorBounds, ManyAlternativesAreNotMultiplied) {
   EXPECT_LE(outcome.steps, 300U);
 }
 
+// A card and a network card with one root, which only the last of many nodes has. The others are
+// no reason to give up before it.
+TEST_F(AllocatorBounds, ManyNodesWithoutASolutionAreNoTimeout) {
+  constexpr int kNodes = 2'000;
+  by_driver_ = true;
+  for (int node = 0; node < kNodes; ++node) {
+    for (const auto& [driver, devices] : {std::pair("gpu", 8), {"nic", 8}, {"cpu", 64}}) {
+      Slice made = slice("node-" + std::to_string(node), devices);
+      made.name = driver + ("-" + std::to_string(node));
+      made.driver = driver;
+      for (Device& device : made.devices) {
+        const bool other = made.driver == "nic" && node + 1 < kNodes;
+        device.attributes["x/root"] = (other ? "other-" : "") + device.name;
+      }
+      inventory_.set(std::move(made));
+    }
+  }
+  DeviceClass gpu{"gpu", {"gpu"}, {}}, nic{"nic", {"nic"}, {}};
+  Claim wants = claim({request("a", 1), request("b", 1)});
+  wants.requests[1].alternatives[0].class_name = "nic";
+  wants.constraints.push_back({{}, "x/root", {}});
+  Allocator allocator(inventory_, allocated_,
+                      [&](const std::string& name) { return name == "gpu" ? &gpu : &nic; },
+                      {&wants});
+  for (int node = 0; node < kNodes; ++node) {
+    const std::string name = "node-" + std::to_string(node);
+    ASSERT_EQ(allocator.judge(node_of(name)).kind,
+              node + 1 < kNodes ? Outcome::Kind::kNone : Outcome::Kind::kAllocated)
+        << node;
+  }
+}
+
+// What one node uses up is not taken from the next one, unless all of them together are too much.
+TEST_F(AllocatorBounds, EachNodeHasWorkOfItsOwn) {
+  const std::vector<Claim> claims = {claim({request("a", 10), request("b", 10)})};
+  std::vector<const Claim*> asked = {&claims[0]};
+  Allocator allocator(
+      inventory_, allocated_, [&](const std::string&) { return &class_; }, asked, 50'000);
+  const auto steps = [&](uint64_t node) {
+    const std::string name = "node-" + std::to_string(node);
+    add_endless(name);
+    const Outcome outcome = allocator.judge(node_of(name));
+    EXPECT_EQ(outcome.kind, Outcome::Kind::kTimedOut);
+    return outcome.steps;
+  };
+  const uint64_t first = steps(0);
+  for (uint64_t node = 1; node < Allocator::kMostNodes; ++node) EXPECT_EQ(steps(node), first);
+  EXPECT_LT(steps(Allocator::kMostNodes), first / 2);
+  inventory_.set(slice("simple", 30));
+  EXPECT_EQ(allocator.judge(node_of("simple")).kind, Outcome::Kind::kAllocated);
+}
+
+// Anybody may ask new questions. What was answered to old ones is not kept.
+TEST_F(AllocatorBounds, AnswersThatNobodyNeedsTakeNoRoom) {
+  inventory_.set(slice("node", 8));
+  const KnownSlice& known = *inventory_.slice("slice-node");
+  const auto kept = [](const auto& pages, auto answers) {
+    return std::count_if(pages.begin(), pages.end(),
+                         [&](const auto& page) { return !(page.*answers).empty(); });
+  };
+  for (int i = 0; i < 300; ++i) {
+    const auto question = inventory_.expression(std::to_string(i));
+    const auto attribute = inventory_.attribute("x/" + std::to_string(i));
+    ASSERT_LE(kept(known.verdicts, &VerdictPage::verdicts), 255) << i;
+    ASSERT_LE(kept(known.attributes, &AttributePage::values), 255) << i;
+    EXPECT_EQ(inventory_.verdict(*question, known.devices[0]), Judgement::Kind::kTrue);
+    EXPECT_EQ(inventory_.value(*attribute, known.devices[0]), kNoValue);
+  }
+  EXPECT_EQ(known.verdicts.size(), 256U);
+  // Of many devices fewer are kept.
+  for (int node = 0; node < 1'000; ++node) inventory_.set(slice(std::to_string(node), 128));
+  (void)inventory_.expression("one more");
+  EXPECT_LE(kept(known.verdicts, &VerdictPage::verdicts), 16'000'000 / 128'000);
+}
+
+// Taints of rules come and go, while what is known of the devices stays.
+TEST_F(AllocatorBounds, NewTaintsAskNothingAgain) {
+  inventory_.set(slice("node", 2));
+  const std::vector<Claim> claims = {claim({request("r", 1)})};
+  ASSERT_EQ(allocate(claims).kind, Outcome::Kind::kAllocated);
+  const size_t judged = judged_;
+  const auto taint = [&](std::vector<Taint> taints) {
+    inventory_.each_slice([&](Slice& of) {
+      for (Device& device : of.devices) device.taints = taints;
+    });
+  };
+  taint({{"broken", "", "NoSchedule"}});
+  EXPECT_EQ(allocate(claims).kind, Outcome::Kind::kNone);
+  taint({});
+  EXPECT_EQ(allocate(claims).kind, Outcome::Kind::kAllocated);
+  EXPECT_LE(judged_, judged + 1) << "the second device was looked at, too";
+}
+
 // What counting does not see ends by the bound on work.
 TEST_F(AllocatorBounds, ASearchWithoutEndIsTimedOut) {
-  Slice made = slice("node", 40);
-  for (size_t index = 0; index < 40; ++index) {
-    Device& device = made.devices[index];
-    device.consumes.push_back(
-        {"set", {{"counter", units(1'000'003 + static_cast<int64_t>(index * index * 7919))}}});
-  }
-  made.slice_count = 2;
-  Slice counters = slice("node", 0);
-  counters.name = "counters";
-  counters.slice_count = 2;
-  counters.counters = {{"set", {{"counter", units(21'000'000)}}}};
-  inventory_.set(std::move(made));
-  inventory_.set(std::move(counters));
+  add_endless("node");
   const Outcome outcome = allocate({claim({request("a", 10), request("b", 10)})}, "node", 100'000);
   EXPECT_EQ(outcome.kind, Outcome::Kind::kTimedOut);
   EXPECT_LE(outcome.steps, 100'000U);

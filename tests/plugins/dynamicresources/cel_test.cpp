@@ -47,6 +47,24 @@ bool begins(const std::string& expression, const std::string& wanted) {
   return text.starts_with(wanted);
 }
 
+// As kube-scheduler 1.37.2 answers.
+TEST(Selector, WhatHasNoOrderIsNotCompared) {
+  expect_all("run: no such overload",
+             {R"([dyn(1), device.attributes["gpu.example.com"].zones].max() == 1)",
+              R"([dyn(1), device.attributes["gpu.example.com"].zones].isSorted())"});
+  expect_all("false", {R"([dyn(2), dyn(1), dyn([3])].isSorted())"});
+  expect_all("true", {R"([dyn(1), dyn("a")].isSorted() && [dyn(1), dyn("a")].max() == 1)"});
+  begins(R"([device.attributes["gpu.example.com"].zones, dyn(1)].min() == 1)",
+         "run: no such overload");
+  const std::string least = "int('-9223372036854775808')";
+  for (const std::string& expression :
+       {"quantity('5').sub(" + least + ").isLessThan(quantity('0'))",
+        "quantity('-5').sub(" + least + ").isGreaterThan(quantity('0'))",
+        "quantity('5m').sub(" + least + ").isGreaterThan(quantity('0'))"}) {
+    EXPECT_EQ(answer(expression), "true") << expression;
+  }
+}
+
 TEST(Selector, ReadsTheDevice) {
   expect_all("true", {
                          R"(device.driver == "gpu.example.com")",
@@ -237,6 +255,29 @@ TEST(SelectorHostile, CountsStepsBySize) {
     EXPECT_EQ(answer(expression), "run: operation cancelled: actual cost limit exceeded")
         << expression.substr(0, 100);
   }
+}
+
+// RE2 takes as long as the text and the pattern together are large, if each character leads to what
+// it has not seen yet; and to compile what is too large for it takes longest of all.
+TEST(SelectorHostile, PatternsCostWhatTheyTake) {
+  std::string text;
+  for (uint32_t i = 0, bits = 1; i < 8'500; ++i, bits = bits * 1'664'525 + 1'013'904'223)
+    text += (bits >> 31) != 0 ? 'a' : 'b';
+  const auto steps = [](const std::string& expression) {
+    uint64_t taken = 0;
+    const auto selector = Selector::compile(expression);
+    EXPECT_TRUE(selector) << expression.substr(0, 100);
+    if (selector) (void)selector->matches("d", {}, &taken);
+    return taken;
+  };
+  const uint64_t one = steps("'" + text + "'.matches('a[ab]{40}c')");
+  EXPECT_GE(one, 8'500U * 20U);
+  std::string many = "cel.bind(t, '" + text + "', ";
+  for (int i = 40; i < 64; ++i) many += "t.matches('a[ab]{" + std::to_string(i) + "}c') || ";
+  EXPECT_EQ(answer(many + "true)"), "run: operation cancelled: actual cost limit exceeded");
+  EXPECT_GE(steps("'a'.matches('\\\\pL{100}' + string(1))"), 300'000U) << "it is too large";
+  EXPECT_GE(steps("'a'.matches('((a{1,10}){1,10}){1,9}' + string(1))"), 20'000U);
+  EXPECT_LE(steps("device.driver.matches('^(gpu|nic)[.]example[.]com$')"), 200U);
 }
 
 TEST(SelectorHostile, AbsorbsNotThatStepsAreUsedUp) {

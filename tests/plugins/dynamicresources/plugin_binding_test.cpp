@@ -144,6 +144,39 @@ TEST_F(ClaimBindingTest, LooksThatComeBetweenItsWritesDoNoHarm) {
   EXPECT_EQ(status["allocation"]["devices"]["results"][0]["device"], "card-0");
 }
 
+// A claim for extended resources that is still to be made, and one that cannot be removed.
+TEST_F(ClaimBindingTest, WhatAPodWithoutItsClaimHadWakesWhoWaits) {
+  world_.show(std::string(sdk::kDeviceClasses.resource),
+              {{"metadata", {{"name", "cards"}}},
+               {"spec",
+                {{"extendedResourceName", "example.com/card"},
+                 {"selectors", {{{"cel", {{"expression", "true"}}}}}}}}});
+  add_cards(1);
+  const Json spec = Json::parse(R"({"containers": [
+      {"name": "c", "resources": {"requests": {"example.com/card": "1"}}}]})");
+  ASSERT_NO_FATAL_FAILURE(begin_with(spec));
+  world_.plugin->unreserve(cycle_, pod_, "n");
+  EXPECT_EQ(world_.host.requeued, 1);
+  world_.host.deferred.clear();
+
+  ASSERT_NO_FATAL_FAILURE(begin_with(spec));
+  EXPECT_EQ(end(), "ok");
+  EXPECT_EQ(world_.host.requeued, 1) << "its claim has the device";
+  sdk::FakeCycle next;
+  ASSERT_EQ(world_.plugin->pre_filter(next, pod_).code, PLIMSOLL_SUCCESS);
+  EXPECT_EQ(world_.plugin->filter(next, pod_, *world_.nodes[0]).reasons,
+            "cannot schedule extended resource claim");
+  world_.host.deferred.clear();
+  world_.host.answer = [](const plimsoll_api_request&) {
+    return std::pair<int32_t, std::string>(500, "");
+  };
+  EXPECT_EQ(world_.plugin->post_filter(next, pod_, {}, {}).reasons,
+            "deletion of ResourceClaim completed");
+  world_.settle();
+  EXPECT_EQ(world_.pass_time(), 1);
+  EXPECT_THAT(world_.host.activated, ElementsAre("p-uid")) << "it is tried again";
+}
+
 // As `plimsoll top` has it.
 TEST_F(ClaimBindingTest, ShowsWhoHasWhichDevices) {
   const auto shown = [this](std::optional<uint32_t> slot) {
@@ -255,6 +288,57 @@ TEST_F(ClaimBindingTest, AWriteThatArrivesLateGivesBack) {
   EXPECT_EQ(refusal("p-uid"), "cannot allocate all claims");
 }
 
+// Rules change, again and again, for what their status says.
+TEST_F(ClaimBindingTest, ATaintRuleChangesTheDevicesThatItSelects) {
+  world_.host.add(*world_.nodes[0]);
+  add_cards(2, {{"taints", {{{"key", "own"}, {"effect", "None"}}}}});
+  add_claim("c");
+  const auto rule = [this](const char* name, const Json& selector, const char* key) {
+    world_.show(
+        std::string(sdk::kDeviceTaintRules.resource),
+        {{"metadata", {{"name", name}}},
+         {"spec",
+          {{"deviceSelector", selector}, {"taint", {{"key", key}, {"effect", "NoSchedule"}}}}}});
+  };
+  const auto verdict = [this] {
+    sdk::FakeCycle cycle;
+    const sdk::Pod pod(
+        &world_.pod({{"metadata", {{"name", "q"}, {"namespace", "default"}, {"uid", "q-uid"}}},
+                     {"spec",
+                      {{"containers", Json::array()},
+                       {"resourceClaims", {{{"name", "c"}, {"resourceClaimName", "c"}}}}}}}));
+    (void)world_.plugin->pre_filter(cycle, pod);
+    return world_.plugin->filter(cycle, pod, *world_.nodes[0]).reasons;
+  };
+  const auto touched = [this] { return !std::exchange(world_.host.touched, {}).empty(); };
+  ASSERT_EQ(verdict(), "");
+  (void)touched();
+  rule("one", {{"driver", "another"}}, "hot");
+  EXPECT_FALSE(touched());
+  rule("one", {{"driver", "d"}, {"device", "card-0"}}, "hot");
+  EXPECT_TRUE(touched());
+  EXPECT_EQ(verdict(), "");
+  rule("all", {{"pool", "n"}}, "hot");
+  EXPECT_EQ(verdict(), "cannot allocate all claims");
+  (void)touched();
+  rule("all", {{"pool", "n"}}, "hot");
+  EXPECT_FALSE(touched()) << "it says what it said";
+  rule("one", {{"pool", "another"}}, "hot");
+  EXPECT_EQ(verdict(), "cannot allocate all claims") << "the same taint by another rule";
+  rule("all", {{"device", "card-1"}}, "cold");
+  EXPECT_EQ(verdict(), "");
+  rule("one", Json::object(), "hot");
+  EXPECT_EQ(verdict(), "cannot allocate all claims");
+  add_cards(3);
+  EXPECT_EQ(verdict(), "cannot allocate all claims") << "the slice is new, the rule is not";
+  const std::string resource(sdk::kDeviceTaintRules.resource);
+  for (const char* name : {"one", "all"}) {
+    world_.host.objects[resource].erase({"", name});
+    world_.plugin->object_event(PLIMSOLL_OBJECT_DELETE, resource, name, "");
+  }
+  EXPECT_EQ(verdict(), "");
+}
+
 // Several pods that name one claim, decided on together.
 class GangTest : public ClaimBindingTest {
  protected:
@@ -334,6 +418,52 @@ TEST_F(GangTest, OthersDoNotBuildOnWhatIsNotWritten) {
   EXPECT_EQ(place(other), "resource claim default/shared is in the process of being allocated");
 }
 
+// A claim under two names is one claim.
+TEST_F(GangTest, APodMayNameAClaimTwice) {
+  Member pod = member("a", {"shared", "shared"});
+  ASSERT_EQ(place(pod), "");
+  bind(pod);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_THAT(users(), ElementsAre("a"));
+  EXPECT_EQ(world_.claim("default/shared")["status"]["allocation"]["devices"]["results"].size(),
+            1U);
+}
+
+// A write of before, of which no answer came: the API server takes no user twice.
+TEST_F(GangTest, WhoIsAUserAlreadyIsNotAddedAgain) {
+  Member first = member("a");
+  ASSERT_EQ(place(first), "");
+  bind(first);
+  ASSERT_EQ(end(), "ok");
+  Member second = member("b");
+  decision_ = 0;
+  ASSERT_EQ(place(second), "");
+  Json& claim = world_.claim("default/shared");
+  claim["metadata"]["resourceVersion"] = "900";  // the watch does not show it yet
+  claim["status"]["reservedFor"].push_back({{"resource", "pods"}, {"name", "b"}, {"uid", "b"}});
+  bind(second);
+  EXPECT_EQ(end(), "ok");
+  EXPECT_THAT(users(), ElementsAre("a", "b"));
+}
+
+// Others were refused for what only this process knew, and nothing is written when it goes.
+TEST_F(GangTest, ADecisionThatIsDroppedWakesWhoWaits) {
+  Member first = member("a");
+  Member second = member("b");
+  ASSERT_EQ(place(first), "");
+  ASSERT_EQ(place(second), "");
+  world_.plugin->unreserve(*first.cycle, first.pod, "n");
+  EXPECT_EQ(world_.host.requeued, 0) << "the other one has it now";
+  world_.plugin->unreserve(*second.cycle, second.pod, "n");
+  EXPECT_EQ(world_.host.requeued, 1);
+  Member third = member("c");
+  ASSERT_EQ(place(third), "");
+  bind(third);
+  ASSERT_EQ(end(), "ok");
+  world_.plugin->unreserve(*third.cycle, third.pod, "n");
+  EXPECT_EQ(world_.host.requeued, 1) << "the claim keeps its devices";
+}
+
 // The pod that was to get it its devices is not bound: another one of them allocates it.
 TEST_F(GangTest, WhoIsLeftWritesTheAllocation) {
   std::vector<Member> members;
@@ -358,6 +488,11 @@ TEST_F(GangTest, NoMoreArePlacedThanCanUseTheClaim) {
   for (int i = 0; i < 256; ++i) ASSERT_EQ(place(members[static_cast<size_t>(i)]), "") << i;
   EXPECT_EQ(place(members.back()),
             "resource claim default/shared is used by 256 pods already, and no more can use it");
+  Member& last = members[255];
+  EXPECT_EQ(world_.host.requeued, 0);
+  world_.plugin->unreserve(*last.cycle, last.pod, "n");
+  EXPECT_EQ(world_.host.requeued, 1) << "one more can use it";
+  ASSERT_EQ(place(last), "");
   Json status = has_card_0();
   for (int i = 0; i < 256; ++i) {
     const std::string pod = "p" + std::to_string(i);
@@ -686,6 +821,20 @@ TEST_F(DeviceBooksTest, WhatTheOtherBookGaveIsInUse) {
   change("c", {{"allocation", nullptr}});
   add_card("V");  // the slice has another card in its place now
   EXPECT_EQ(filter("c"), "fits");
+}
+
+// No object changes: only this says that the card is free.
+TEST_F(DeviceBooksTest, WhatComesFreeInTheOtherBookWakesWhoWaits) {
+  add_card("U");
+  give("U");
+  EXPECT_EQ(world_.host.requeued, 0);
+  give("U");
+  EXPECT_EQ(world_.host.requeued, 0);
+  give("nobody's");
+  EXPECT_EQ(world_.host.requeued, 1);
+  give("U");
+  add_card("V");  // another card has its place: an event of the slice
+  EXPECT_EQ(world_.host.requeued, 2) << "the device can be had";
 }
 
 TEST_F(DeviceBooksTest, TheOtherBookIsToldWhatClaimsHave) {

@@ -487,6 +487,21 @@ TEST_F(NodeDeviceBooksTest, AClaimsDeviceIsNotGivenByMinor) {
   EXPECT_THAT(place_one("ns/b"), HasSubstr(R"("minor":0)"));
 }
 
+// No event that pods without claims wait for says that a claim's device is free.
+TEST_F(NodeDeviceBooksTest, WhatAClaimGivesBackWakesWhoWaits) {
+  plugin_.device("node-1", cards(2));
+  hold("ns/claim", {uuid("GPU-0")});
+  hold("ns/claim", {uuid("GPU-0"), uuid("GPU-1")});
+  EXPECT_EQ(host_.requeued, 0) << "it has more";
+  hold("pod x", {uuid("GPU-0")});
+  hold("ns/claim", {uuid("GPU-1")});
+  EXPECT_EQ(host_.requeued, 0) << "another holder has it";
+  hold("ns/claim", {});
+  EXPECT_EQ(host_.requeued, 1);
+  hold("ns/claim", {});
+  EXPECT_EQ(host_.requeued, 1) << "it had none";
+}
+
 TEST_F(NodeDeviceBooksTest, ADeviceGivenByMinorIsInUse) {
   plugin_.device("node-1", cards(2));
   hold("ns/claim", {uuid("GPU-1")});

@@ -1,4 +1,6 @@
 // Functions of Kubernetes' quantities and versions.
+#include <limits>
+
 #include "plugins/dynamicresources/cel/functions/functions.hpp"
 
 namespace plimsoll::dra::cel {
@@ -11,12 +13,12 @@ int sign_of(std::strong_ordering order) {
 // --- quantities ---
 
 Value is_quantity(Run& run, Arguments a) {
-  if (!run.charge_text(a[0].text.size())) return Run::out_of_steps();
+  if (!run.charge(1 + a[0].text.size())) return Run::out_of_steps();
   return Value::of_bool(Quantity::parse(a[0].text).has_value());
 }
 
 Value to_quantity(Run& run, Arguments a) {
-  if (!run.charge_text(a[0].text.size())) return Run::out_of_steps();
+  if (!run.charge(1 + a[0].text.size())) return Run::out_of_steps();
   const auto parsed = Quantity::parse(a[0].text);
   return parsed ? Value::of_quantity(run.one(*parsed))
                 : Value::of_error("unable to parse quantity");
@@ -45,11 +47,15 @@ Value as_integer(Run&, Arguments a) {
   return whole ? Value::of_int(*whole) : Value::of_error("cannot convert value to integer");
 }
 
-// The second may be an int.
+// The second may be an int. apimachinery takes the least of all away as if it added it, as an int64
+// has no such number, unless the sum is none either.
 template <int sign>
 Value added(Run& run, Arguments a) {
-  const Quantity other = a[1].kind == Kind::kInt ? Quantity::whole(a[1].integer) : *a[1].quantity;
-  Value sum = Value::of_quantity(run.one(a[0].quantity->plus(other, sign)));
+  const bool is_int = a[1].kind == Kind::kInt;
+  const bool is_least = is_int && a[1].integer == std::numeric_limits<int64_t>::min();
+  const bool wraps = sign < 0 && is_least && a[0].quantity->kept_whole().value_or(-1) >= 0;
+  const Quantity other = is_int ? Quantity::whole(a[1].integer) : *a[1].quantity;
+  Value sum = Value::of_quantity(run.one(a[0].quantity->plus(other, wraps ? 1 : sign)));
   sum.computed = true;
   return sum;
 }

@@ -102,10 +102,18 @@ Value distinct(Run& run, Arguments a) {
   return list_of(run, seen);
 }
 
+// cel-go: traits.Comparer. Types are checked before, but for what is dyn.
+bool has_order(const Value& value) {
+  return value.is_number() || value.kind == Kind::kBool || value.kind == Kind::kString ||
+         value.kind == Kind::kBytes;
+}
+
 Value is_sorted(Run& run, Arguments a) {
   const auto items = items_of(a[0]);
-  for (size_t i = 1; i < items.size(); ++i) {
+  for (size_t i = 0; i < items.size(); ++i) {
     if (!run.charge(1)) return Run::out_of_steps();
+    if (!has_order(items[i])) return no_such_overload();
+    if (i == 0) continue;
     const Value order = compare(run, items[i - 1], items[i]);
     if (!order.is_error() && order.integer > 0) return Value::of_bool(false);
   }
@@ -134,8 +142,9 @@ Value extreme(Run& run, Arguments a) {
   const auto items = items_of(a[0]);
   if (items.empty()) return Value::of_error("min or max called on empty list");
   Value best = items[0];
-  for (const Value& item : items.subspan(1)) {
+  for (const Value& item : items) {
     if (!run.charge(1)) return Run::out_of_steps();
+    if (!has_order(item)) return no_such_overload();
     const Value order = compare(run, best, item);
     if (!order.is_error() && order.integer == sign) best = item;
   }

@@ -11,8 +11,9 @@ namespace plimsoll::dra::cel {
 namespace {
 
 bool charge_match(Run& run, const Regex& regex, std::string_view text) {
-  // At worst RE2 looks at each character with each part of its program.
-  return run.charge(1 + text.size() * (1 + regex.size() / 16));
+  // At worst RE2 looks at each character with each part of its program, as it does not remember all
+  // that it has found out.
+  return run.charge(1 + text.size() * (1 + regex.size() / 2));
 }
 
 Value match_in(Run& run, const Regex& regex, Arguments a) {
@@ -52,11 +53,12 @@ using WithRegex = Value (*)(Run&, const Regex&, Arguments);
 
 template <WithRegex compute>
 Value with_pattern(Run& run, Arguments a) {
-  // To compile costs much more than to match.
+  // To compile costs much more than to match, and most of all where it fails for its size.
   if (!run.charge(1000 + a[1].text.size() * 20)) return Run::out_of_steps();
-  const auto regex = Regex::compile(a[1].text);
+  size_t size = 0;
+  const auto regex = Regex::compile(a[1].text, &size);
+  if (!run.charge(size * 20)) return Run::out_of_steps();
   if (regex == nullptr) return Value::of_error("error parsing regexp");
-  if (!run.charge(regex->size())) return Run::out_of_steps();
   return compute(run, *regex, a);
 }
 

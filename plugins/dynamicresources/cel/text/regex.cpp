@@ -22,16 +22,20 @@ std::string with_named_groups(std::string_view pattern) {
 
 }  // namespace
 
-std::shared_ptr<const Regex> Regex::compile(std::string_view pattern) {
+std::shared_ptr<const Regex> Regex::compile(std::string_view pattern, size_t* size) {
+  constexpr size_t kLargest = 16'384;  // what RE2 makes of a megabyte
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(1 << 20);
   auto compiled =
       std::make_shared<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
-  if (!compiled->ok()) compiled = std::make_shared<re2::RE2>(with_named_groups(pattern), options);
+  if (!compiled->ok() && pattern.find("(?<") != std::string_view::npos)
+    compiled = std::make_shared<re2::RE2>(with_named_groups(pattern), options);
+  if (size != nullptr && compiled->error_code() == re2::RE2::ErrorPatternTooLarge) *size = kLargest;
   if (!compiled->ok()) return nullptr;
   auto regex = std::make_shared<Regex>();
   regex->size_ = static_cast<size_t>(compiled->ProgramSize());
+  if (size != nullptr) *size = regex->size_;
   regex->compiled_ = std::move(compiled);
   return regex;
 }

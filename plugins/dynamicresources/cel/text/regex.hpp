@@ -15,8 +15,10 @@ namespace plimsoll::dra::cel {
 // Immutable; any thread.
 class Regex {
  public:
-  // Nothing: the pattern is not valid, or so large that it cannot be compiled in a megabyte.
-  [[nodiscard]] static std::shared_ptr<const Regex> compile(std::string_view pattern);
+  // Nothing: the pattern is not valid, or so large that it cannot be compiled in a megabyte. `size`
+  // is set to that of the program, also if it was given up for its size.
+  [[nodiscard]] static std::shared_ptr<const Regex> compile(std::string_view pattern,
+                                                            size_t* size = nullptr);
 
   [[nodiscard]] bool is_in(std::string_view text) const;
   // The first match that begins at `from` or behind; what is before it counts as context.
