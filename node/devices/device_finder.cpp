@@ -16,7 +16,6 @@ constexpr const char* kModelLabel = "node.koordinator.sh/gpu-model";
 constexpr const char* kDriverLabel = "node.koordinator.sh/gpu-driver-version";
 constexpr const char* kProfileLabel = "plimsoll.io/mig-profile";
 constexpr const char* kCardLabel = "plimsoll.io/mig-card";
-constexpr int kMaxInstances = 8;  // of a card
 
 // A label's value: what may not be in one becomes "-".
 std::string label_of(std::string text) {
@@ -48,10 +47,6 @@ int number_of(const std::optional<std::string>& text) {
   int number = -1;
   if (text) std::from_chars(text->data(), text->data() + text->size(), number);
   return std::max(number, -1);
-}
-
-bool is_address(const std::string& name) {
-  return matches_any("*[0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]", name);
 }
 
 // What the files of a rule say. Nothing: one of them is missing.
@@ -119,7 +114,7 @@ struct DeviceFinder::Search {
     std::error_code error;
     const fs::path path = fs::canonical(folder, error);
     const std::string name = path.filename();
-    if (is_address(name)) device.address = name;
+    if (is_pci_address(name)) device.address = name;
     if (standard && of_users.contains(path)) return;
     if (!seen.emplace(rule.type, name).second) return;
     if (!standard) of_users.insert(path);
@@ -259,10 +254,14 @@ void DeviceFinder::add_card(const NvmlCard& card, const std::string& driver, Sea
   if (!card.problem.empty()) {
     device.fault = {"Unreadable", card.problem};
     search.found.problems.push_back("gpu " + card.address + ": " + card.problem);
-  } else {
+  }
+  // A fault stays, whatever else is wrong with the card.
+  {
     const std::lock_guard lock(mutex_);
     if (const auto fault = faults_.find(card.address); fault != faults_.end()) {
-      device.fault = fault->second;
+      device.fault.reason = fault->second.reason;
+      device.fault.message =
+          fault->second.message + (card.problem.empty() ? "" : "; " + card.problem);
     }
   }
   for (const NvmlInstance& instance : card.instances) {

@@ -100,17 +100,19 @@ struct Nvml::Impl {
 
   [[nodiscard]] std::string text(int result) const {
     const char* known = error_text == nullptr ? nullptr : error_text(result);
-    return known == nullptr ? "error " + std::to_string(result) : known;
+    return known == nullptr ? "error " + std::to_string(result) : plain_text(known);
   }
 
   // A call without which a card cannot be given.
   template <typename... Args, typename... Given>
   bool must(NvmlCard& card, const Call<Args...>& call, Given... given) const {
     const int result = call(given...);
-    if (result != kSuccess && card.problem.empty()) {
-      card.problem = std::string(call.name()) + ": " + text(result);
-    }
+    if (result != kSuccess) note(card, call, result);
     return result == kSuccess;
+  }
+  template <typename... Args>
+  void note(NvmlCard& card, const Call<Args...>& call, int result) const {
+    if (card.problem.empty()) card.problem = std::string(call.name()) + ": " + text(result);
   }
 
   NvmlCard read_card(Device device, const std::string& address, int index) const {
@@ -129,7 +131,10 @@ struct Nvml::Impl {
     if (module_id(device, &number) == kSuccess) card.module_id = static_cast<int>(number);
     unsigned mode = 0;
     unsigned pending = 0;
-    card.is_cut = mig_mode(device, &mode, &pending) == kSuccess && mode == 1;
+    // Of one that does not say so, the whole is not given: pods may have its instances.
+    const int cut = mig_mode(device, &mode, &pending);
+    card.is_cut = cut == kSuccess && mode == 1;
+    if (cut != kSuccess && cut != kNotSupported) note(card, mig_mode, cut);
     if (card.is_cut) read_instances(device, card);
     read_links(device, card);
     return card;
@@ -138,7 +143,7 @@ struct Nvml::Impl {
   void read_instances(Device device, NvmlCard& card) const {
     unsigned most = 0;
     if (!must(card, mig_count, device, &most)) return;
-    for (unsigned i = 0; i < most; ++i) {
+    for (unsigned i = 0; i < std::min(most, unsigned{kMaxInstances}); ++i) {
       Device part = nullptr;
       if (mig_by_index(device, i, &part) != kSuccess) continue;  // none has this number
       std::array<char, 96> buffer{};
@@ -168,7 +173,7 @@ struct Nvml::Impl {
       unsigned kind = 0;
       if (link_kind(device, link, &kind) == kSuccess && kind == kProcessor) continue;
       end.bus_id[sizeof end.bus_id - 1] = '\0';
-      ++card.lanes[pci_address(end.bus_id)];
+      ++card.lanes[plain_text(pci_address(end.bus_id))];
       (void)link_version(device, link, &card.link_version);
     }
   }
@@ -235,7 +240,8 @@ Result<std::unique_ptr<Nvml>> Nvml::open(const std::string& library, OnFault on_
   impl->library = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (impl->library == nullptr) {
     const char* why = dlerror();
-    return fail(ErrorCode::kNotFound, why == nullptr ? library + " cannot be loaded" : why);
+    return fail(ErrorCode::kNotFound,
+                why == nullptr ? library + " cannot be loaded" : plain_text(why));
   }
   impl->find_all();
   impl->on_fault = std::move(on_fault);
@@ -265,6 +271,11 @@ std::vector<NvmlCard> Nvml::cards(std::vector<std::string>& problems) {
     }
     pci.bus_id[sizeof pci.bus_id - 1] = '\0';
     const std::string address = pci_address(pci.bus_id);
+    if (!is_pci_address(address)) {
+      problems.push_back("the library's card " + std::to_string(i) + ": its address is \"" +
+                         plain_text(address) + "\"");
+      continue;
+    }
     devices[address] = device;
     cards.push_back(impl_->read_card(device, address, static_cast<int>(i)));
   }

@@ -14,6 +14,8 @@
 
 namespace plimsoll::node {
 
+inline constexpr int kMaxInstances = 8;  // of a card
+
 // A part of a card that has been cut (MIG).
 struct NvmlInstance {
   std::string uuid;

@@ -20,8 +20,9 @@ std::optional<std::string> sys_text(const fs::path& path) {
   std::error_code error;
   const fs::file_type type = fs::symlink_status(path, error).type();
   if (type == fs::file_type::not_found) return std::nullopt;
-  if (type == fs::file_type::symlink) return fs::read_symlink(path, error).filename().string();
-  if (type == fs::file_type::directory) return path.filename().string();
+  if (type == fs::file_type::symlink)
+    return plain_text(fs::read_symlink(path, error).filename().string());
+  if (type == fs::file_type::directory) return plain_text(path.filename().string());
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
@@ -55,6 +56,10 @@ std::string pci_address(std::string text) {
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (text.find(':') == 8 && text.starts_with("0000")) text.erase(0, 4);
   return text;
+}
+
+bool is_pci_address(const std::string& name) {
+  return matches_any("*[0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]", name);
 }
 
 PciTree::PciTree(const fs::path& sys) {

@@ -25,6 +25,7 @@ namespace plimsoll::node {
 [[nodiscard]] bool matches_any(std::string_view patterns, const std::string& text);
 // "00000000:3B:00.0", as NVIDIA's library writes it, is the kernel's "0000:3b:00.0".
 [[nodiscard]] std::string pci_address(std::string text);
+[[nodiscard]] bool is_pci_address(const std::string& name);
 
 class PciTree {
  public:

@@ -138,7 +138,9 @@ DeviceReporter::Outcome DeviceReporter::write(const ClusterView& cluster, const 
   if (object != published) {
     json content = json::object();
     put_report(content, node_, cluster.node_uid, report);
-    const auto done = writer_.write(object, content.dump(), cluster.devices, stop);
+    const auto done =
+        writer_.write(object, content.dump(-1, ' ', false, json::error_handler_t::replace),
+                      cluster.devices, stop);
     outcome = {done.trouble, done.again};
     is_published = is_published || done.end == ObjectWriter::End::kDone;
   }

@@ -230,12 +230,13 @@ std::string encode_adjustment(const PodDevices& devices) {
     pbf_writer answer(out);
     pbf_writer adjust(answer, 1);
     add_entry(adjust, 2, kMark, "true");
-    for (const std::string& path : devices.mounts) {
+    for (const Mount& each : devices.mounts) {
       pbf_writer mount(adjust, 3);
-      mount.add_string(1, path);
+      mount.add_string(1, each.path);
       mount.add_string(2, "bind");
-      mount.add_string(3, path);
+      mount.add_string(3, each.path);
       mount.add_string(4, "rbind");
+      mount.add_string(4, each.writable ? "rw" : "ro");
     }
     for (const auto& [name, value] : devices.variables) add_entry(adjust, 4, name, value);
     for (const std::string& name : devices.cdi) pbf_writer(adjust, 8).add_string(1, name);

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kVendor = "node.koordinator.sh/gpu-vendor";
-// What a device has besides, and no container needs: disks, clocks.
-constexpr std::string_view kOthers = "block|nvme|bsg|scsi_generic|ptp|hwmon";
+// What a device has besides, and no container needs: disks, clocks, the node's console.
+constexpr std::string_view kOthers = "block|nvme|bsg|scsi_generic|ptp|hwmon|graphics";
 constexpr std::int64_t kControl = 255;  // nvidiactl's number below the driver's
 constexpr const char* kHami = "HAMi-core";
 constexpr const char* kHamiLibrary = "/usr/local/vgpu/libvgpu.so";
@@ -86,7 +86,7 @@ class Giver {
       throw Refused{std::string(kHami) + " is to hold it to its share, and there is no " +
                     kHamiLibrary};
     }
-    pod.mounts = {kHamiLibrary, kHamiLock};
+    pod.mounts = {{kHamiLibrary, false}, {kHamiLock, true}};
     pod.variables["CUDA_DEVICE_MEMORY_LIMIT"] = std::to_string(memory_);
     pod.variables["CUDA_DEVICE_SM_LIMIT"] = std::to_string(core_);
     pod.variables["LD_PRELOAD"] = kHamiLibrary;
@@ -137,8 +137,11 @@ class Giver {
   void count_share(const json& entry) {
     const auto has = parse_amounts(value_at(entry, {"resources"}));
     if (!has) throw Refused{has.error().message};
-    const auto ratio = has->find("koordinator.sh/gpu-memory-ratio");
-    if (ratio == has->end() || ratio->second >= kWhole) return;
+    const auto is_part = [&has](const char* name) {
+      const auto found = has->find(name);
+      return found != has->end() && found->second < kWhole;
+    };
+    if (!is_part("koordinator.sh/gpu-memory-ratio") && !is_part("koordinator.sh/gpu-core")) return;
     memory_ = std::min(memory_, amount_of(*has, "koordinator.sh/gpu-memory"));
     const auto core = has->find("koordinator.sh/gpu-core");
     if (core != has->end()) core_ = std::min(core_, core->second);

@@ -32,13 +32,18 @@ struct AllocatedPod {
   std::string isolation;   // its label gpu-isolation-provider
 };
 
+// A file or folder of the node that is there in a container, at the same path.
+struct Mount {
+  std::string path;
+  bool writable = false;
+};
+
 struct PodDevices {
   std::string refusal;  // why its containers are not made; empty: they are
   std::vector<DeviceNode> nodes;
   std::vector<std::string> cdi;  // names by which the runtime knows devices: "nvidia.com/gpu=GPU-1"
   std::map<std::string, std::string> variables;
-  // Files and folders of the node that are there in the container, at the same path.
-  std::vector<std::string> mounts;
+  std::vector<Mount> mounts;
 };
 
 struct HostFiles {

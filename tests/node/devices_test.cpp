@@ -285,6 +285,10 @@ TEST_F(DevicesTest, AFaultLastsUntilTheCardWasAway) {
   finder_->remember_fault("0000:14:00.0", {"Xid79", "as it was published"});
   look();
   EXPECT_THAT(ids("gpu", false), ElementsAre(Pair(6, "GPU-6")));
+  machine_.set_card("0000:14:00.0", "fail", "nvmlDeviceGetMemoryInfo");
+  look();
+  EXPECT_EQ(reason("gpu", 6), "Xid79") << "whatever else is wrong with the card";
+  machine_.set_card("0000:14:00.0", "fail", "");
   finder_->forget_faults();
   look();
   EXPECT_EQ(ids("gpu", true).size(), 8U);
@@ -314,6 +318,13 @@ TEST_F(DevicesTest, ACardThatIsCutIsGivenInItsInstances) {
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig"], 200);
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb"], 100);
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb.me"], 100);
+  machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMigMode");
+  look();
+  EXPECT_THAT(ids("gpu", false), Contains(Pair(7, "GPU-7"))) << "pods may have its instances";
+  EXPECT_THAT(ids("mig", true), IsEmpty());
+  machine_.set_card("0000:13:00.0", "fail", "");
+  look();
+  EXPECT_EQ(ids("mig", true).size(), 2U);
   machine_.fault("0000:13:00.0", 79);
   look();
   EXPECT_THAT(ids("mig", true), IsEmpty()) << "they are parts of the card";

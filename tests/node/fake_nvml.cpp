@@ -171,6 +171,7 @@ int nvmlDeviceGetMemoryInfo(Card* card, unsigned long long* out) {
 }
 int nvmlDeviceGetMigMode(Card* card, unsigned* now, unsigned* pending) {
   const std::lock_guard lock(mutex);
+  if (fails(card, "nvmlDeviceGetMigMode")) return kLost;
   *now = *pending = card->fields.contains("mig") ? 1 : 0;
   return kSuccess;
 }

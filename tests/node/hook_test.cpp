@@ -173,12 +173,18 @@ TEST_F(PodDevicesTest, SharesAreHeldByTheLibraryThatIsThere) {
 
   const PodDevices pod = held(part + "," + half, "HAMi-core");
   EXPECT_EQ(pod.refusal, "");
-  EXPECT_THAT(pod.mounts, ElementsAre("/usr/local/vgpu/libvgpu.so", "/tmp/vgpulock"));
+  using testing::Field;
+  EXPECT_THAT(pod.mounts, ElementsAre(Field(&Mount::path, "/usr/local/vgpu/libvgpu.so"),
+                                      Field(&Mount::path, "/tmp/vgpulock")));
+  EXPECT_FALSE(pod.mounts[0].writable) << "all containers load it";
   EXPECT_THAT(pod.variables,
               ElementsAre(Pair("CUDA_DEVICE_MEMORY_LIMIT", std::to_string(4LL << 30)),
                           Pair("CUDA_DEVICE_SM_LIMIT", "20"),
                           Pair("LD_PRELOAD", "/usr/local/vgpu/libvgpu.so"),
                           Pair("NVIDIA_VISIBLE_DEVICES", "GPU-1,GPU-2")));
+  EXPECT_EQ(held(card("1", "50", "100", "16Gi"), "HAMi-core").variables.at("CUDA_DEVICE_SM_LIMIT"),
+            "50")
+      << "all of the memory is not all of the card";
   EXPECT_THAT(held(whole, "HAMi-core").mounts, IsEmpty());
   EXPECT_THAT(held(whole, "HAMi-core").variables,
               ElementsAre(Pair("NVIDIA_VISIBLE_DEVICES", "GPU-3")));

@@ -355,13 +355,15 @@ TEST_F(RealRuntimeTest, TheLibraryOfAShareIsMounted) {
   know();
   hook_->judge_by([&](const AllocatedPod& known, bool) {
     PodDevices devices = devices_of_pod(known, found_, files_);
-    devices.mounts = {"/usr/local/vgpu/libvgpu.so"};
+    devices.mounts = {{"/usr/local/vgpu/libvgpu.so"}, {"/tmp/vgpulock", true}};
     return devices;
   });
   const json answer = create(pod);
   expect_given(answer, pod);
   EXPECT_EQ(answer["mounts"],
-            json({"/usr/local/vgpu/libvgpu.so /usr/local/vgpu/libvgpu.so rbind"}));
+            json({"/tmp/vgpulock /tmp/vgpulock rbind,rw",
+                  "/usr/local/vgpu/libvgpu.so /usr/local/vgpu/libvgpu.so rbind,ro"}))
+      << "all containers load what lies there";
 }
 
 // A card that fails, and one that is another one now.
