@@ -198,28 +198,25 @@ void DeviceFinder::find_nvidia(Search& search) {
     const std::lock_guard lock(mutex_);
     std::erase_if(faults_, [&](const auto& fault) { return !present.contains(fault.first); });
   }
-  // The library counts the cards when it starts.
-  if (present != opened_for_) nvml_.reset();
-  opened_for_ = present;
-  if (present.empty()) return;
-  std::string why = "NVIDIA's library does not know the card";
-  std::vector<NvmlCard> cards;
-  if (!nvml_) {
-    auto opened = Nvml::open(options_.nvml, [this](const std::string& address, std::uint64_t xid) {
-      remember_fault(address, {"Xid" + std::to_string(xid),
-                               "the driver has told of a fault of the card; reset the card "
-                               "and delete this Device object, or start the machine again"});
-      changed_();
-    });
-    if (opened) {
-      nvml_ = std::move(*opened);
-    } else {
-      why = opened.error().message;
-      search.found.problems.push_back("NVIDIA's GPUs: " + why);
-    }
+  const bool afresh = std::exchange(opened_for_, present) != present;
+  if (present.empty()) return nvidia_.reset();
+  if (!nvidia_) {
+    nvidia_ = std::make_unique<NvidiaLibrary>(
+        options_.nvml, options_.nvml_patience,
+        [this](const std::string& address, std::uint64_t xid) {
+          remember_fault(address, {"Xid" + std::to_string(xid),
+                                   "the driver has told of a fault of the card; reset the card "
+                                   "and delete this Device object, or start the machine again"});
+          changed_();
+        });
   }
-  if (nvml_) cards = nvml_->cards(search.found.problems);
-  const std::string driver = nvml_ ? nvml_->driver_version() : "";
+  // The library counts the cards when it starts.
+  NvidiaLibrary::Answer answer = nvidia_->ask(afresh);
+  const std::vector<NvmlCard>& cards = answer.cards;
+  const std::string& driver = answer.driver;
+  const std::string why =
+      answer.why.empty() ? "NVIDIA's library does not know the card" : std::move(answer.why);
+  std::ranges::move(answer.problems, std::back_inserter(search.found.problems));
   for (const NvmlCard& card : cards) {
     present.erase(card.address);
     add_card(card, driver, search);

@@ -17,7 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "node/devices/nvml.hpp"
+#include "node/devices/nvidia_library.hpp"
 #include "node/devices/sys_tree.hpp"
 #include "node/devices/type_rules.hpp"
 #include "node/machine/machine.hpp"
@@ -59,6 +59,8 @@ struct FoundDevices {
 struct FinderOptions {
   std::filesystem::path sys = "/sys";
   std::string nvml = "libnvidia-ml.so.1";
+  // A driver may be stuck. The whole program counts as stuck after a minute.
+  std::chrono::milliseconds nvml_patience{10'000};
   std::vector<TypeRule> rules = {};  // before the standard ones
   // How long what no rule speaks of is not looked at again: a server has hundreds of such things on
   // its bus. What is new there is looked at.
@@ -89,8 +91,8 @@ class DeviceFinder {
   std::chrono::steady_clock::time_point others_until_;
   std::mutex mutex_;
   std::map<std::string, DeviceFault> faults_;  // by address; guarded
-  std::set<std::string> opened_for_;           // the cards that were there when `nvml_` was opened
-  std::unique_ptr<Nvml> nvml_;                 // last: it may call
+  std::set<std::string> opened_for_;           // the cards that were there then
+  std::unique_ptr<NvidiaLibrary> nvidia_;      // last: it may call; null: there was no card
 };
 
 }  // namespace plimsoll::node

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "node/devices/sys_tree.hpp"
 
@@ -178,13 +179,47 @@ struct Nvml::Impl {
     }
   }
 
-  void begin_events(const std::map<std::string, Device>& cards) {
-    if (events != nullptr || new_set(&events) != kSuccess) return;
-    for (const auto& [address, device] : cards) {
-      addresses[device] = address;
-      (void)register_events(device, kXidEvent, events);  // not every card has them
+  // Those of cards that answer only now as well.
+  void begin_events(const std::map<std::string, Device>& cards,
+                    std::vector<std::string>& problems) {
+    const std::lock_guard lock(events_mutex);
+    if (events == nullptr) {
+      if (const int result = new_set(&events); result != kSuccess) {
+        events = nullptr;
+        problems.push_back("no faults of cards are heard of: nvmlEventSetCreate: " + text(result));
+        return;
+      }
     }
-    events_thread = std::jthread([this](const std::stop_token& stop) { watch_events(stop); });
+    for (const auto& [address, device] : cards) {
+      if (addresses.contains(device)) continue;
+      const int result = register_events(device, kXidEvent, events);
+      if (result == kSuccess || result == kNotSupported) {  // not every card has them
+        addresses[device] = address;
+      } else {
+        problems.push_back("no faults of card " + address +
+                           " are heard of: nvmlDeviceRegisterEvents: " + text(result));
+      }
+    }
+    if (!events_thread.joinable())
+      events_thread = std::jthread([this](const std::stop_token& stop) { watch_events(stop); });
+  }
+
+  // A set with a card that is lost tells of no other any more.
+  void renew_set() {
+    const std::lock_guard lock(events_mutex);
+    EventSet fresh = nullptr;
+    if (new_set(&fresh) != kSuccess) return;
+    free_set(std::exchange(events, fresh));
+    std::erase_if(addresses, [this](const auto& known) {
+      const int result = register_events(known.first, kXidEvent, events);
+      return result != kSuccess && result != kNotSupported;
+    });
+  }
+
+  std::string address_of(Device device) {
+    const std::lock_guard lock(events_mutex);
+    const auto found = addresses.find(device);
+    return found == addresses.end() ? "" : found->second;
   }
 
   void watch_events(const std::stop_token& stop) {
@@ -192,25 +227,27 @@ struct Nvml::Impl {
       EventData event{};
       const int result = wait_set(events, &event, static_cast<unsigned>(kWait.count()));
       if (result == kTimeout) continue;
-      if (result != kSuccess) {  // of a card that is lost, at once and each time
+      if (result != kSuccess) {
         std::mutex mutex;
         std::unique_lock lock(mutex);
-        std::condition_variable_any().wait_for(lock, stop, 10 * kWait, [] { return false; });
+        std::condition_variable_any().wait_for(lock, stop, kWait, [] { return false; });
+        renew_set();
         continue;
       }
       const bool of_application = std::find(kOfApplications.begin(), kOfApplications.end(),
                                             event.data) != kOfApplications.end();
-      const auto card = addresses.find(event.device);
-      if (event.type != kXidEvent || of_application || card == addresses.end()) continue;
-      on_fault(card->second, event.data);
+      if (event.type != kXidEvent || of_application) continue;
+      if (const std::string card = address_of(event.device); !card.empty())
+        on_fault(card, event.data);
     }
   }
 
   void* library = nullptr;
   bool started = false;
   OnFault on_fault;
-  EventSet events = nullptr;
-  std::map<Device, std::string> addresses;  // not changed while the thread runs
+  std::mutex events_mutex;
+  EventSet events = nullptr;                // the thread alone puts another in its place
+  std::map<Device, std::string> addresses;  // of those in the set; guarded
   std::jthread events_thread;
 
   Call<> init, shutdown;
@@ -279,7 +316,7 @@ std::vector<NvmlCard> Nvml::cards(std::vector<std::string>& problems) {
     devices[address] = device;
     cards.push_back(impl_->read_card(device, address, static_cast<int>(i)));
   }
-  impl_->begin_events(devices);
+  impl_->begin_events(devices, problems);
   return cards;
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "node/devices/device_report.hpp"
 #include "plugins/nodedevice/args/device_args.hpp"
@@ -193,6 +194,31 @@ TEST_F(DevicesTest, WithoutTheLibraryNothingElseIsLost) {
 }
 
 // A server has hundreds of such things on its bus.
+TEST_F(DevicesTest, ALibraryThatDoesNotAnswerCostsItsCardsAlone) {
+  machine_.make_dgx();
+  look();
+  FinderOptions options = machine_.options();
+  options.nvml_patience = std::chrono::milliseconds(20);
+  finder_ = std::make_unique<DeviceFinder>(options, [] {});
+  machine_.get_stuck(true);
+  for (int i = 0; i < 3; ++i) {
+    look();
+    EXPECT_EQ(ids("gpu", false).size(), 8U);
+    EXPECT_EQ(reason("gpu", 7), "Unreadable");
+    EXPECT_EQ(ids("rdma", true).size(), 4U);
+  }
+  machine_.get_stuck(false);
+  for (int i = 0; i < 6000 && ids("gpu", true).size() != 8; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    look();
+  }
+  EXPECT_EQ(ids("gpu", true).size(), 8U) << "it answers again";
+  machine_.get_stuck(true);
+  look();
+  finder_ = nullptr;  // ends nevertheless
+  machine_.get_stuck(false);
+}
+
 TEST_F(DevicesTest, WhatNoRuleSpeaksOfIsNotReadAgainForAWhile) {
   const std::map<std::string, std::string> nic{{"infiniband/mlx5_9/ports/1/state", "4: ACTIVE"}};
   FinderOptions options = machine_.options();
@@ -299,6 +325,22 @@ TEST_F(DevicesTest, AFaultLastsUntilTheCardWasAway) {
                {{"vendor", "0x10de"}, {"class", "0x030200"}, {"numa_node", "0"}});
   look();
   EXPECT_EQ(ids("gpu", true).size(), 8U);
+}
+
+// One that is lost silences no other, and one that answers late is heard.
+TEST_F(DevicesTest, FaultsOfAllCardsThatAnswerAreHeard) {
+  machine_.make_dgx();
+  machine_.set_card("0000:23:00.0", "fail", "nvmlDeviceRegisterEvents");
+  look();
+  EXPECT_THAT(report_.problems, Contains(HasSubstr("no faults of card 0000:23:00.0 are heard of")));
+  machine_.set_card("0000:13:00.0", "fail", "lost");
+  machine_.set_card("0000:23:00.0", "fail", "");
+  look();
+  machine_.fault("0000:14:00.0", 79);
+  machine_.fault("0000:23:00.0", 95);
+  look();
+  EXPECT_EQ(reason("gpu", 6), "Xid79");
+  EXPECT_EQ(reason("gpu", 5), "Xid95");
 }
 
 TEST_F(DevicesTest, ACardThatIsCutIsGivenInItsInstances) {

@@ -91,6 +91,11 @@ void FakeMachine::fault(const std::string& address, int xid) {
   }
 }
 
+void FakeMachine::get_stuck(bool stuck) {
+  const fs::path file = folder_ / "cards.stuck";
+  stuck ? static_cast<void>(std::ofstream(file)) : static_cast<void>(fs::remove(file));
+}
+
 void FakeMachine::unload_driver() {
   fs::remove(folder_ / "cards");
 }

@@ -35,6 +35,8 @@ class FakeMachine {
   void remove_card(const std::string& address);
   // The driver tells of a fault; returns when it was heard: somebody must listen.
   void fault(const std::string& address, int xid);
+  // Whether calls of the library do not return.
+  void get_stuck(bool stuck);
   // The library does not start any more.
   void unload_driver();
 

@@ -6,7 +6,8 @@
 //     mig=MIG-1/1g.10gb/10737418240,MIG-2/2g.20gb/21474836480
 //
 // fail=lost: no handle of it can be had. A file beside it with the ending .xid ("ADDRESS XID") is
-// an event; it is taken away. PLIMSOLL_FAKE_NVML_IS_QUIET: there are no events, and waiting for one
+// an event; it is taken away. While there is one with the ending .stuck, asking for a card's memory
+// does not return. PLIMSOLL_FAKE_NVML_IS_QUIET: there are no events, and waiting for one
 // costs as little as with the real library.
 
 #include <unistd.h>
@@ -164,6 +165,7 @@ int nvmlDeviceGetModuleId(Card* card, unsigned* out) {
   return number(card, "nvmlDeviceGetModuleId", "module", out);
 }
 int nvmlDeviceGetMemoryInfo(Card* card, unsigned long long* out) {
+  while (!file().empty() && access((file() + ".stuck").c_str(), F_OK) == 0) usleep(1000);
   const std::lock_guard lock(mutex);
   if (fails(card, "nvmlDeviceGetMemoryInfo")) return kLost;
   out[0] = std::stoull(card->fields["memory"]);
@@ -200,14 +202,19 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(Card* card, unsigned link, PciInfo* out)
   std::strncpy(out->text, ("0000" + card->links.at(link)).c_str(), sizeof out->text);
   return kSuccess;
 }
-int nvmlEventSetCreate(void** out) {
-  *out = &mutex;
+using EventSet = std::vector<Card*>;
+int nvmlEventSetCreate(EventSet** out) {
+  *out = new EventSet;
   return kSuccess;
 }
-int nvmlEventSetFree(void*) {
+int nvmlEventSetFree(EventSet* set) {
+  delete set;
   return kSuccess;
 }
-int nvmlDeviceRegisterEvents(Card*, unsigned long long, void*) {
+int nvmlDeviceRegisterEvents(Card* card, unsigned long long, EventSet* set) {
+  const std::lock_guard lock(mutex);
+  if (fails(card, "lost") || fails(card, "nvmlDeviceRegisterEvents")) return kLost;
+  set->push_back(card);
   return kSuccess;
 }
 struct Event {
@@ -215,7 +222,13 @@ struct Event {
   unsigned long long type, data;
   unsigned gpu, compute;
 };
-int nvmlEventSetWait_v2(void*, Event* event, unsigned milliseconds) {
+int nvmlEventSetWait_v2(EventSet* set, Event* event, unsigned milliseconds) {
+  {
+    const std::lock_guard lock(mutex);
+    for (Card* card : *set) {
+      if (fails(card, "lost")) return kLost;
+    }
+  }
   if (std::getenv("PLIMSOLL_FAKE_NVML_IS_QUIET") != nullptr) {
     usleep(milliseconds * 1'000);
     return kTimeout;
