@@ -1,10 +1,13 @@
 #include "node/devices/nvidia_library.hpp"
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "node/devices/sys_tree.hpp"
 
 namespace plimsoll::node {
 
@@ -35,19 +38,26 @@ struct NvidiaLibrary::State {
     }
   }
 
+  // What is thrown here would end the program.
   void look(const std::string& library, bool afresh) {
     answer = {};
+    try {
+      read(library, afresh);
+    } catch (const std::exception& error) {
+      fail_with(plain_text(error.what()));
+    }
+  }
+
+  void fail_with(const std::string& why) { answer = {{}, "", why, {"NVIDIA's GPUs: " + why}}; }
+
+  void read(const std::string& library, bool afresh) {
     if (afresh) nvml.reset();
     if (!nvml) {
       auto opened = Nvml::open(library, [this](const std::string& address, std::uint64_t xid) {
         const std::lock_guard lock(fault_mutex);
         if (on_fault) on_fault(address, xid);
       });
-      if (!opened) {
-        answer.why = opened.error().message;
-        answer.problems.push_back("NVIDIA's GPUs: " + answer.why);
-        return;
-      }
+      if (!opened) return fail_with(opened.error().message);
       nvml = std::move(*opened);
     }
     answer.cards = nvml->cards(answer.problems);

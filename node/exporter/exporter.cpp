@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 
 #include "framework/base/log.hpp"
 #include "informer/watch/backoff.hpp"
+#include "node/devices/sys_tree.hpp"
 #include "node/exporter/compose.hpp"
 #include "node/exporter/file_events.hpp"
 #include "node/exporter/known_devices.hpp"
@@ -287,10 +289,27 @@ struct Exporter::Impl {
     return trouble;
   }
 
+  // What nobody foresaw costs this pass, not the program.
+  Outcome safe_pass(const std::stop_token& stop) {
+    try {
+      return pass(stop);
+    } catch (const std::exception& error) {
+      return {"the node cannot be reported: " + plain_text(error.what()),
+              unreadable.next(Clock::now(), options.period)};
+    }
+  }
+  DeviceReporter::Outcome safe_device_pass(const std::stop_token& stop) {
+    try {
+      return devices->pass(watch.view(), hardware ? &*hardware : nullptr, held, stop);
+    } catch (const std::exception& error) {
+      return {"the devices cannot be reported: " + plain_text(error.what()), options.period};
+    }
+  }
+
   // The devices have their own say: neither report waits for the other.
   void report_devices(Outcome& outcome, const std::stop_token& stop) {
     if (!devices || preview_only) return;
-    auto done = devices->pass(watch.view(), hardware ? &*hardware : nullptr, held, stop);
+    auto done = safe_device_pass(stop);
     if (done.trouble.empty()) done.trouble = devices->hook_trouble();
     if (stop.stop_requested()) return;
     outcome.again = std::min(outcome.again, done.again);
@@ -349,7 +368,7 @@ struct Exporter::Impl {
         (void)files.take();
         (void)bell.take();
       }
-      Outcome outcome = pass(stop);
+      Outcome outcome = safe_pass(stop);
       report_devices(outcome, stop);
       finish(outcome);
       if (done(outcome)) return;

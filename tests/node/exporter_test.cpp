@@ -83,7 +83,10 @@ class ExporterTest : public ::testing::Test {
     ExporterOptions options;
     options.node = "n";
     options.kubelet = kubelet_.paths();
-    options.hardware = [] { return FakeKubelet::hardware(); };
+    options.hardware = [this] {
+      if (breaks_) throw std::runtime_error("broken \xff");
+      return FakeKubelet::hardware();
+    };
     options.settings = [this](const std::stop_token&) {
       while (busy_) std::this_thread::yield();
       return settings_from_file(kubelet_.paths().root / "config.yaml");
@@ -180,7 +183,8 @@ class ExporterTest : public ::testing::Test {
   FakeKubelet kubelet_;
   std::chrono::milliseconds settle_{60'000};
   std::optional<DeviceReporterOptions> devices_;
-  std::atomic<bool> busy_ = false;  // the exporter waits for the kubelet's settings
+  std::atomic<bool> busy_ = false;    // the exporter waits for the kubelet's settings
+  std::atomic<bool> breaks_ = false;  // nobody foresaw that reading the machine throws
   std::unique_ptr<informer::HttpClient> client_;
   std::unique_ptr<metrics::Registry> registry_;
   std::unique_ptr<Exporter> exporter_;
@@ -544,6 +548,19 @@ TEST_F(DeviceExporterTest, AFaultOutlivesTheProgramAndEndsWithTheMachinesRun) {
   devices_->boot = "boot-2";
   start_running();
   EXPECT_TRUE(eventually([&] { return gpu(7).empty(); }));
+}
+
+TEST_F(DeviceExporterTest, WhatNobodyForesawCostsAPassAndNotTheProgram) {
+  breaks_ = true;
+  start_running();
+  ASSERT_TRUE(in_trouble("broken ?"));
+  ASSERT_TRUE(eventually([&] { return gpu(7).empty(); })) << "devices do not wait for the rest";
+  breaks_ = false;
+  EXPECT_TRUE(settled()) << exporter_->trouble();
+  machine_.set("0000:15:00.0", "physfn", "->physfn");  // a link to itself
+  ASSERT_TRUE(in_trouble("the devices cannot be reported"));
+  std::filesystem::remove(machine_.sys() / "bus/pci/devices/0000:15:00.0/physfn");
+  EXPECT_TRUE(settled()) << exporter_->trouble();
 }
 
 TEST_F(DeviceExporterTest, WhatTheKubeletGaveIsSaidOfPodsWithoutAnnotation) {
