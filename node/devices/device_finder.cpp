@@ -119,7 +119,7 @@ struct DeviceFinder::Search {
     if (!seen.emplace(rule.type, name).second) return;
     if (!standard) of_users.insert(path);
     if (!rule.id.empty()) device.id = sys_text(folder / rule.id).value_or("");
-    if (device.id.empty()) device.id = name;
+    if (device.id.empty()) device.id = plain_text(name);
     place(device, folder);
     if (!all_hold(folder, rule.healthy)) {
       device.fault = {"NotReady", "the conditions of a healthy " + rule.type + " do not hold"};

@@ -59,7 +59,9 @@ std::string pci_address(std::string text) {
 }
 
 bool is_pci_address(const std::string& name) {
-  return matches_any("*[0-9a-f]:[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]", name);
+  const std::size_t domain = name.find_first_not_of("0123456789abcdef");  // its length
+  return domain != 0 && domain != std::string::npos &&
+         matches_any(":[0-9a-f][0-9a-f]:[0-9a-f][0-9a-f].[0-7]", name.substr(domain));
 }
 
 PciTree::PciTree(const fs::path& sys) {

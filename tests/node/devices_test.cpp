@@ -253,6 +253,50 @@ TEST_F(DevicesTest, MinorsStayWhenOthersComeAndGo) {
   EXPECT_EQ(read("rdma")[0].pcie_id, "pci0000:05") << "no switch";
 }
 
+// An object holds texts only. One card's bytes are no reason to report nothing.
+TEST_F(DevicesTest, WhateverBytesADriverSaysTheReportIsText) {
+  machine_.make_dgx();
+  look();
+  machine_.set_card("0000:13:00.0", "uuid", "GPU-\xff");
+  machine_.set_card("0000:14:00.0", "name", "NVIDIA_\xff");
+  machine_.set_card("0000:23:00.0", "links", "0000:\xff\xff:00.0*9");
+  machine_.set_card("0000:24:00.0", "fail", "nvmlDeviceGetMemoryInfo");
+  machine_.set_card("0000:33:00.0", "address",
+                    "\xff"
+                    "000:33:00.0");
+  machine_.add({"pci0000:50", "0000:51:00.0"}, {{"name", "->/\xff"}, {"net/eth\xff/mtu", "1500"}});
+  start(parse_type_rules(R"({"types": [
+      {"type": "rdma", "devices": "bus/pci/devices/0000:51:00.0", "match": {"net/*": "*"},
+       "id": "name", "resources": {"koordinator.sh/rdma": "100"}},
+      {"type": "fpga", "devices": "bus/pci/devices/0000:51:00.0/net/*", "match": {"mtu": "*"},
+       "resources": {"koordinator.sh/fpga": "@mtu"}}]})")
+            .value());
+  look();
+  for (const std::string& problem : report_.problems) EXPECT_EQ(plain_text(problem), problem);
+  EXPECT_THAT(report_.problems, Contains(HasSubstr("its address is \"?")));
+  const std::string text = published_.dump();  // throws where there is something else
+  EXPECT_THAT(text, AllOf(HasSubstr("GPU-?"), HasSubstr("GPU is lost ?"), HasSubstr("eth?")));
+  EXPECT_EQ(reason("gpu", 3), "Unreadable") << "the card whose address nobody understands";
+  EXPECT_EQ(ids("gpu", true).size(), 6U);
+
+  FinderOptions options = machine_.options();
+  options.nvml = "/nowhere/\xff.so";
+  finder_ = std::make_unique<DeviceFinder>(options, [] {});
+  look();
+  EXPECT_THAT(published_.dump(), HasSubstr("/nowhere/?.so"));
+}
+
+TEST(PciAddresses, AreWhatTheKernelWrites) {
+  for (const char* good : {"0000:3b:00.0", "10000:e1:00.7"}) EXPECT_TRUE(is_pci_address(good));
+  for (const char* bad :
+       {"", "3b:00.0", ":3b:00.0",
+        "\xff"
+        "000:3b:00.0",
+        "../0:3b:00.0", "0000", "0000:3b:00.8", "0000:3b:00.0x", "0:0000:3b:00.0"}) {
+    EXPECT_FALSE(is_pci_address(bad)) << bad;
+  }
+}
+
 // A driver that starts late numbers its cards, too: no minor is there twice.
 TEST_F(DevicesTest, MinorsOfADriverGoBeforeThoseThatWereGiven) {
   machine_.add({"pci0000:50", "0000:51:00.0"},

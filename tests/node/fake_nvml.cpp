@@ -126,7 +126,7 @@ int nvmlShutdown() {
   return kSuccess;
 }
 const char* nvmlErrorString(int error) {
-  return error == kLost ? "GPU is lost" : error == 9 ? "Driver Not Loaded" : "an error";
+  return error == kLost ? "GPU is lost \xb7" : error == 9 ? "Driver Not Loaded" : "an error";
 }
 int nvmlSystemGetDriverVersion(char* out, unsigned size) {
   std::strncpy(out, "570.86.15", size);
