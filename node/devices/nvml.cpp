@@ -144,7 +144,13 @@ struct Nvml::Impl {
   void read_instances(Device device, NvmlCard& card) const {
     unsigned most = 0;
     if (!must(card, mig_count, device, &most)) return;
-    for (unsigned i = 0; i < std::min(most, unsigned{kMaxInstances}); ++i) {
+    // Another one's number would be that of the next card's first.
+    constexpr unsigned kMost = kMaxInstances;
+    if (most > kMost && card.problem.empty()) {
+      card.problem = std::string(mig_count.name()) + ": " + std::to_string(most) +
+                     " instances, and no more than " + std::to_string(kMost) + " can be told apart";
+    }
+    for (unsigned i = 0; i < std::min(most, kMost); ++i) {
       Device part = nullptr;
       if (mig_by_index(device, i, &part) != kSuccess) continue;  // none has this number
       std::array<char, 96> buffer{};

@@ -404,11 +404,22 @@ TEST_F(DevicesTest, ACardThatIsCutIsGivenInItsInstances) {
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig"], 200);
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb"], 100);
   EXPECT_EQ(node_resources(report_.devices)["plimsoll.io/mig-1g.10gb.me"], 100);
+  in_use_.ids = {"MIG-a"};
   machine_.set_card("0000:13:00.0", "fail", "nvmlDeviceGetMigMode");
   look();
   EXPECT_THAT(ids("gpu", false), Contains(Pair(7, "GPU-7"))) << "pods may have its instances";
   EXPECT_THAT(ids("mig", true), IsEmpty());
+  EXPECT_THAT(ids("mig", false), ElementsAre(Pair(56, "MIG-a"))) << "one has it";
   machine_.set_card("0000:13:00.0", "fail", "");
+  machine_.set_card("0000:13:00.0", "most", "4000000000");
+  machine_.set_card("0000:13:00.0", "mig",
+                    "MIG-a/a/1,MIG-b/b/1,c/c/1,d/d/1,e/e/1,f/f/1,g/g/1,h/h/1,i/i/1");
+  look();
+  EXPECT_THAT(ids("mig", true), IsEmpty());
+  EXPECT_EQ(ids("mig", false).size(), 8U) << "minor 64 is the next card's";
+  EXPECT_THAT(report_.problems, Contains(HasSubstr("4000000000 instances")));
+  machine_.set_card("0000:13:00.0", "most", "");
+  machine_.set_card("0000:13:00.0", "mig", "MIG-a/1g.10gb/1,MIG-b/1g.10gb/1");
   look();
   EXPECT_EQ(ids("mig", true).size(), 2U);
   machine_.fault("0000:13:00.0", 79);

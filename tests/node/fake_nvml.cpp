@@ -3,7 +3,7 @@
 //
 //   address=0000:3b:00.0 uuid=GPU-1 minor=3 memory=85899345920 name=NVIDIA_H100_80GB_HBM3 module=2
 //     version=4 links=0000:86:00.0*2,0000:05:00.0*18 fail=nvmlDeviceGetMemoryInfo
-//     mig=MIG-1/1g.10gb/10737418240,MIG-2/2g.20gb/21474836480
+//     mig=MIG-1/1g.10gb/10737418240,MIG-2/2g.20gb/21474836480 most=7
 //
 // fail=lost: no handle of it can be had. A file beside it with the ending .xid ("ADDRESS XID") is
 // an event; it is taken away. While there is one with the ending .stuck, asking for a card's memory
@@ -178,7 +178,8 @@ int nvmlDeviceGetMigMode(Card* card, unsigned* now, unsigned* pending) {
   return kSuccess;
 }
 int nvmlDeviceGetMaxMigDeviceCount(Card* card, unsigned* out) {
-  if (fails(card, "nvmlDeviceGetMaxMigDeviceCount")) return kLost;
+  const int result = number(card, "nvmlDeviceGetMaxMigDeviceCount", "most", out);
+  if (result != kNotSupported) return result;
   *out = 7;
   return kSuccess;
 }
