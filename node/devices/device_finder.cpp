@@ -16,6 +16,7 @@ constexpr const char* kModelLabel = "node.koordinator.sh/gpu-model";
 constexpr const char* kDriverLabel = "node.koordinator.sh/gpu-driver-version";
 constexpr const char* kProfileLabel = "plimsoll.io/mig-profile";
 constexpr const char* kCardLabel = "plimsoll.io/mig-card";
+const std::string kAsWell = "; now as well: ";  // between what stays and what passes
 
 // A label's value: what may not be in one becomes "-".
 std::string label_of(std::string text) {
@@ -154,6 +155,7 @@ DeviceFinder::DeviceFinder(FinderOptions options, std::function<void()> changed)
     : options_(std::move(options)), changed_(std::move(changed)) {}
 
 void DeviceFinder::remember_fault(const std::string& address, DeviceFault fault) {
+  fault.message.resize(std::min(fault.message.size(), fault.message.find(kAsWell)));
   const std::lock_guard lock(mutex_);
   faults_[address] = std::move(fault);
 }
@@ -258,7 +260,7 @@ void DeviceFinder::add_card(const NvmlCard& card, const std::string& driver, Sea
     if (const auto fault = faults_.find(card.address); fault != faults_.end()) {
       device.fault.reason = fault->second.reason;
       device.fault.message =
-          fault->second.message + (card.problem.empty() ? "" : "; " + card.problem);
+          fault->second.message + (card.problem.empty() ? "" : kAsWell + card.problem);
     }
   }
   for (const NvmlInstance& instance : card.instances) {

@@ -79,13 +79,16 @@ class DevicesTest : public ::testing::Test {
     return ids;
   }
   // The reason why a device is not given.
-  std::string reason(const std::string& type, int minor) const {
+  std::string reason(const std::string& type, int minor, const char* what = "reason") const {
     for (const json& entry : published_["spec"]["devices"]) {
       if (entry["type"] != type || entry["minor"] != minor || !entry.contains("conditions"))
         continue;
-      return entry["conditions"][0]["reason"];
+      return entry["conditions"][0][what];
     }
     return "";
+  }
+  std::string message(const std::string& type, int minor) const {
+    return reason(type, minor, "message");
   }
   // Bytes a second between two GPUs, in GiB.
   std::int64_t rate(int a, int b) {
@@ -358,7 +361,15 @@ TEST_F(DevicesTest, AFaultLastsUntilTheCardWasAway) {
   machine_.set_card("0000:14:00.0", "fail", "nvmlDeviceGetMemoryInfo");
   look();
   EXPECT_EQ(reason("gpu", 6), "Xid79") << "whatever else is wrong with the card";
+  const std::string both = message("gpu", 6);
+  EXPECT_THAT(both, AllOf(HasSubstr("as it was published"), HasSubstr("nvmlDeviceGetMemoryInfo")));
+  start();
+  finder_->remember_fault("0000:14:00.0", {"Xid79", both});
+  look();
+  EXPECT_EQ(message("gpu", 6), both) << "it does not grow";
   machine_.set_card("0000:14:00.0", "fail", "");
+  look();
+  EXPECT_EQ(message("gpu", 6), "as it was published");
   finder_->forget_faults();
   look();
   EXPECT_EQ(ids("gpu", true).size(), 8U);
