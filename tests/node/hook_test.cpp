@@ -85,6 +85,7 @@ TEST_F(PodDevicesTest, OthersAreWhatTheKernelShowsOfThem) {
                {{"vendor", "0x1002"}, {"driver", "->../amdgpu"}, {"mem_info_vram_total", "1024"}});
   node("0000:61:00.0", "drm/renderD128", "226:128", "dri/renderD128");
   node("0000:61:00.0", "drm/card0", "226:0", "dri/card0");
+  node("0000:61:00.0", "graphics/fb0", "29:0", "fb0");
   for (const auto& [folder, numbers, name] :
        {std::tuple("class/misc/rdma_cm", "10:58", "infiniband/rdma_cm"),
         std::tuple("class/kfd/kfd", "510:0", "kfd")}) {
