@@ -59,8 +59,9 @@ struct FoundDevices {
 struct FinderOptions {
   std::filesystem::path sys = "/sys";
   std::string nvml = "libnvidia-ml.so.1";
-  // A driver may be stuck. The whole program counts as stuck after a minute.
-  std::chrono::milliseconds nvml_patience{10'000};
+  // A driver may be stuck; one without persistence mode starts each card first. The whole program
+  // counts as stuck after a minute.
+  std::chrono::milliseconds nvml_patience{30'000};
   std::vector<TypeRule> rules = {};  // before the standard ones
   // How long what no rule speaks of is not looked at again: a server has hundreds of such things on
   // its bus. What is new there is looked at.

@@ -1,5 +1,6 @@
 #include "node/devices/nvidia_library.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -10,6 +11,11 @@
 #include "node/devices/sys_tree.hpp"
 
 namespace plimsoll::node {
+namespace {
+
+constexpr std::chrono::milliseconds kLastPatience{2'000};  // at the end of the program
+
+}  // namespace
 
 struct NvidiaLibrary::State {
   std::mutex mutex;
@@ -78,16 +84,17 @@ NvidiaLibrary::~NvidiaLibrary() {
     state_->on_fault = nullptr;
   }
   // Its end is a call as well.
-  if (waits_for_idle()) start([state = state_.get()] { state->nvml.reset(); });
-  (void)waits_for_idle();
+  const auto patience = std::min(patience_, kLastPatience);
+  if (waits_for_idle(patience)) start([state = state_.get()] { state->nvml.reset(); });
+  (void)waits_for_idle(patience);
   const std::lock_guard lock(state_->mutex);
   state_->ends = true;
   state_->changed.notify_all();
 }
 
-bool NvidiaLibrary::waits_for_idle() {
+bool NvidiaLibrary::waits_for_idle(std::chrono::milliseconds patience) {
   std::unique_lock lock(state_->mutex);
-  const auto patience = is_late_ ? std::chrono::milliseconds(0) : patience_;
+  if (is_late_) patience = {};
   is_late_ = !state_->changed.wait_for(lock, patience, [this] { return !state_->job; });
   return !is_late_;
 }
@@ -100,11 +107,11 @@ void NvidiaLibrary::start(std::function<void()> job) {
 
 NvidiaLibrary::Answer NvidiaLibrary::ask(bool afresh) {
   afresh_ = afresh_ || afresh;
-  if (waits_for_idle()) {
+  if (waits_for_idle(patience_)) {
     start([state = state_.get(), library = library_, afresh = std::exchange(afresh_, false)] {
       state->look(library, afresh);
     });
-    if (waits_for_idle()) return std::move(state_->answer);
+    if (waits_for_idle(patience_)) return std::move(state_->answer);
   }
   const std::string why = "NVIDIA's library does not answer";
   return {{}, "", why, {"NVIDIA's GPUs: " + why}};

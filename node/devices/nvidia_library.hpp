@@ -35,7 +35,7 @@ class NvidiaLibrary {
 
  private:
   struct State;
-  [[nodiscard]] bool waits_for_idle();
+  [[nodiscard]] bool waits_for_idle(std::chrono::milliseconds patience);
   void start(std::function<void()> job);
 
   const std::chrono::milliseconds patience_;
